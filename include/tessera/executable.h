@@ -1,0 +1,160 @@
+//===- tessera/executable.h - Compiled kernels and their launch -*- C++ -*-===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// An Executable is one kernel compiled for one set of extents. Launching it
+// checks the arguments against what it was compiled for and runs its stages,
+// each a grid of independent programs, on a task pool. An Executable may be
+// launched from any number of threads at once.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TESSERA_EXECUTABLE_H
+#define TESSERA_EXECUTABLE_H
+
+#include "tessera/error.h"
+#include "tessera/pool.h"
+#include "tessera/tensor.h"
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace tessera {
+
+/// The signature of a compiled stage. `data[i]` is the address of element (0,
+/// ..., 0) of view parameter i; `strides` holds the strides of all view
+/// parameters one after another, in elements; `scalars` holds one 8-byte slot
+/// per scalar parameter, whose first bytes are the value in the parameter's own
+/// dtype (two bytes for bf16) and whose other bytes are zero. Programs [begin,
+/// end) of the stage's grid are run. `scratch` has the stage's scratchBytes,
+/// aligned to 64 bytes. Returns 0, or the 1-based number of the first check
+/// that failed (validating builds).
+using StageEntry = int32_t (*)(void *const *data, const int64_t *strides,
+                               const void *scalars, int64_t begin, int64_t end,
+                               void *scratch);
+
+/// One grid of independent programs; the stages of a kernel run in order.
+struct Stage {
+  StageEntry entry = nullptr;
+  std::string symbol;
+  /// Number of programs in the grid.
+  int64_t programs = 0;
+  /// Scratch one task needs, in bytes.
+  int64_t scratchBytes = 0;
+  /// Estimated time of one program on one thread, in nanoseconds: what the
+  /// runtime's task grain is derived from.
+  double nanosecondsPerProgram = 0;
+};
+
+/// What the executable was compiled to accept for one view parameter.
+struct ViewParameter {
+  std::string name;
+  DType dtype = DType::F32;
+  bool writable = false;
+  std::vector<int64_t> extents;
+  /// Per axis: true when the compiled code assumes a stride of one element.
+  std::vector<bool> unitStride;
+};
+
+struct ScalarParameter {
+  std::string name;
+  DType dtype = DType::F32;
+  /// The value used when the caller gives none; NaN bits never stand for
+  /// "none", `hasDefault` says so.
+  bool hasDefault = false;
+  double defaultValue = 0;
+};
+
+using Parameter = std::variant<ViewParameter, ScalarParameter>;
+
+/// How the compiled code treats memory shared between a writable view and the
+/// other views.
+enum class AliasMode {
+  /// No writable view shares a byte with another view.
+  Disjoint,
+  /// Writable views may be exactly the same view as an input.
+  InPlace,
+  /// Any overlap.
+  Overlap,
+};
+
+/// The runtime's half of an executable: plain data, no compiler types.
+struct ExecutableInfo {
+  std::string kernel;
+  std::vector<Parameter> parameters;
+  std::vector<Stage> stages;
+  AliasMode alias = AliasMode::Disjoint;
+  /// Messages of the checks a stage can report, by number minus one.
+  std::vector<Error> checks;
+  /// Keeps the machine code alive.
+  std::shared_ptr<void> code;
+  /// The `tessera run` command, up to scalars and threads, that compiles this
+  /// kernel again: what the verbose log prints. May be empty.
+  std::string command;
+};
+
+/// One argument of a launch, in parameter order: a view or a scalar. An
+/// integer given for a floating parameter is converted; the reverse is an
+/// error unless the value is integral. Scalars with a default may be left out
+/// at the end of the list.
+using Argument = std::variant<TensorRef, double, int64_t>;
+
+struct LaunchOptions {
+  /// Threads that may take part, the caller included; 0 means all of the pool.
+  int threads = 0;
+  /// The pool that runs the tasks; null means the process-wide default pool.
+  TaskPool *pool = nullptr;
+};
+
+class PreparedLaunch;
+
+class Executable {
+public:
+  explicit Executable(ExecutableInfo info);
+
+  const ExecutableInfo &info() const { return *shared; }
+
+  /// Checks every argument (count, rank, dtype, extents, strides, alignment of
+  /// the data pointer to its element size, overlap) and runs the kernel.
+  /// Returns a Launch error, with nothing written, when a check fails.
+  Result<void> launch(std::span<const Argument> arguments,
+                      const LaunchOptions &options = {}) const;
+
+  /// Does the checks of launch() once; the result can be run many times and
+  /// allocates nothing when it is run.
+  Result<PreparedLaunch> prepare(std::span<const Argument> arguments,
+                                 const LaunchOptions &options = {}) const;
+
+private:
+  std::shared_ptr<const ExecutableInfo> shared;
+};
+
+/// A launch whose checks have been done. It owns its scratch memory, so one
+/// PreparedLaunch must not be run from two threads at once; make two.
+class PreparedLaunch {
+public:
+  PreparedLaunch(PreparedLaunch &&) noexcept;
+  PreparedLaunch &operator=(PreparedLaunch &&) noexcept;
+  ~PreparedLaunch();
+
+  /// Runs the kernel. Only a data-dependent check of a validating executable
+  /// can fail here.
+  Result<void> run();
+
+private:
+  friend class Executable;
+  struct State;
+  explicit PreparedLaunch(std::unique_ptr<State> state);
+  std::unique_ptr<State> state;
+};
+
+} // namespace tessera
+
+#endif // TESSERA_EXECUTABLE_H

@@ -1,0 +1,104 @@
+//===- kernels/activations.cpp - Elementwise operators and RoPE -----------===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kernels/kernels.h"
+
+#include "tessera/dsl.h"
+
+namespace tessera::kernels {
+
+// GELU is x sigmoid(2 z) with 2 z = x (slope + cube x^2), which is the tanh form
+// 0.5 x (1 + tanh z) with z = sqrt(2 / pi) (x + 0.044715 x^3).
+static constexpr double slope = 2 * 0.7978845608028653558798921198687637;
+static constexpr double cube = slope * 0.044715;
+
+static Tile gelu(const Tile &x) {
+  return x * sigmoid(x * (slope + cube * (x * x)));
+}
+
+Kernel geluResidual() {
+  return kernel(
+      "gelu_residual", "x, r, y",
+      [](View<const Float, 2> x, View<const Float, 2> r, View<Float, 2> y) {
+        Dim rows = dim("rows", x.extent(0)), cols = dim("cols", x.extent(1));
+        for (auto row : parallel(rows)) {
+          Tile v = load(x(row, cols));
+          store(y(row, cols), gelu(v) + load(r(row, cols)));
+        }
+      });
+}
+
+Kernel geluPair() {
+  return kernel(
+      "gelu_pair", "x, y, dy",
+      [](View<const Float, 2> x, View<Float, 2> y, View<Float, 2> dy) {
+        Dim rows = dim("rows", x.extent(0)), cols = dim("cols", x.extent(1));
+        for (auto row : parallel(rows)) {
+          Tile v = load(x(row, cols));
+          Tile square = v * v;
+          Tile s = sigmoid(v * (slope + cube * square));
+          // s (1 - s) vanishes long before |v| reaches 32, where the factor
+          // beside it is still finite.
+          Tile near = max(min(v, 32), -32);
+          Tile factor = near * (slope + (3 * cube) * (near * near));
+          store(y(row, cols), v * s);
+          store(dy(row, cols), s + s * (1 - s) * factor);
+        }
+      });
+}
+
+Kernel sigmoidPair() {
+  return kernel(
+      "sigmoid_pair", "x, y, dy",
+      [](View<const Float, 2> x, View<Float, 2> y, View<Float, 2> dy) {
+        Dim rows = dim("rows", x.extent(0)), cols = dim("cols", x.extent(1));
+        for (auto row : parallel(rows)) {
+          // With e = exp(-|x|) at most 1 neither result cancels or overflows.
+          Tile v = load(x(row, cols));
+          Tile e = exp(-abs(v));
+          Tile upper = 1 / (1 + e), lower = e * upper;
+          store(y(row, cols), select(v >= 0, upper, lower));
+          store(dy(row, cols), lower * upper);
+        }
+      });
+}
+
+Kernel swiglu() {
+  return kernel(
+      "swiglu", "gate, up, y",
+      [](View<const Float, 2> gate, View<const Float, 2> up,
+         View<Float, 2> y) {
+        Dim rows = dim("rows", gate.extent(0));
+        Dim cols = dim("cols", gate.extent(1));
+        for (auto row : parallel(rows)) {
+          Tile g = load(gate(row, cols));
+          store(y(row, cols), g * sigmoid(g) * load(up(row, cols)));
+        }
+      });
+}
+
+Kernel rope() {
+  return kernel(
+      "rope", "x, cos, sin, y, interleaved = false",
+      [](View<const Float, 2> x, View<const Float, 2> cos,
+         View<const Float, 2> sin, View<Float, 2> y, Const<bool> interleaved) {
+        Dim rows = dim("rows", x.extent(0)), cols = dim("cols", x.extent(1));
+        Dim pairs = dim("pairs", cols.size() / 2);
+        // Where the members of a pair stand.
+        DimExpr first = interleaved ? 2 * pairs + 0 : pairs + 0;
+        DimExpr second =
+            interleaved ? 2 * pairs + 1 : pairs + pairs.size();
+        for (auto row : parallel(rows)) {
+          Tile a = load(x(row, first)), b = load(x(row, second));
+          Tile c = load(cos(row, pairs)), s = load(sin(row, pairs));
+          store(y(row, first), a * c - b * s);
+          store(y(row, second), b * c + a * s);
+        }
+      });
+}
+
+} // namespace tessera::kernels

@@ -1,0 +1,163 @@
+//===- kernels/oracle/activations.cpp - Elementwise operators and RoPE ----===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// GELU is the tanh form, 0.5 x (1 + tanh z) with z = k (x + c x^3) and k =
+// sqrt(2 / pi), which is the same real function as x sigmoid(2 z). Executions
+// use either, so both are evaluated and the larger radius counts.
+//
+//===----------------------------------------------------------------------===//
+
+#include "kernels/oracle/arguments.h"
+#include "kernels/oracle/families.h"
+
+namespace tessera::oracle {
+namespace {
+
+constexpr long double sqrtTwoOverPi = 0.797884560802865355879892119868763737L;
+constexpr long double cubic = 0.044715L;
+
+/// A value computed by chained bounded operations.
+struct Chain {
+  const Arithmetic &rules;
+  Bounded value;
+
+  Chain operator+(const Chain &other) const {
+    return {rules, add(value, other.value, rules)};
+  }
+  Chain operator-(const Chain &other) const {
+    return {rules, sub(value, other.value, rules)};
+  }
+  Chain operator*(const Chain &other) const {
+    return {rules, mul(value, other.value, rules)};
+  }
+};
+
+struct ValueAndSlope {
+  Bounded value;
+  Bounded slope;
+};
+
+/// GELU and, if wanted, its derivative.
+ValueAndSlope gelu(const Bounded &input, bool wantsSlope,
+                   const Arithmetic &rules) {
+  auto constant = [&](long double c) {
+    return Chain{rules, bounded::constant(c, rules)};
+  };
+  auto exactly = [&](long double c) { return Chain{rules, Bounded::exact(c)}; };
+  Chain x{rules, input}, one = exactly(1), half = exactly(0.5L);
+  Chain k = constant(sqrtTwoOverPi), c = constant(cubic);
+  Chain inner = x + c * (x * x * x);
+  Chain z = k * inner;
+  Chain t{rules, tanh(z.value, rules)};
+  Chain s{rules, sigmoid((exactly(2) * z).value, rules)};
+  Chain tanhValue = half * x * (one + t), sigmoidValue = x * s;
+  ValueAndSlope result;
+  result.value = either(sigmoidValue.value, tanhValue.value);
+  if (!wantsSlope)
+    return result;
+
+  Chain slopeOfZ = k * (one + constant(3 * cubic) * (x * x));
+  Chain tanhSlope = half * (one + t) + half * x * (one - t * t) * slopeOfZ;
+  Chain sigmoidSlope = s + x * s * (one - s) * (exactly(2) * slopeOfZ);
+  result.slope = either(sigmoidSlope.value, tanhSlope.value);
+  return result;
+}
+
+} // namespace
+
+Result<OracleResult> geluResidual(const OracleArgs &args) {
+  Inputs inputs(args);
+  Floats x = inputs.floats("x", 2);
+  Floats residual = inputs.floatsOf("r", x.extents);
+  if (inputs.error())
+    return *inputs.error();
+  const Arithmetic &rules = args.arithmetic;
+  FloatOutput y(args, x.extents);
+  for (int64_t i = 0; i < elementCount(x.extents); ++i)
+    y.push(add(gelu(x.bounded(i), /*wantsSlope=*/false, rules).value,
+               residual.bounded(i), rules));
+  return resultOf("y", y.take());
+}
+
+Result<OracleResult> geluPair(const OracleArgs &args) {
+  Inputs inputs(args);
+  Floats x = inputs.floats("x", 2);
+  if (inputs.error())
+    return *inputs.error();
+  FloatOutput y(args, x.extents), dy(args, x.extents);
+  for (int64_t i = 0; i < elementCount(x.extents); ++i) {
+    ValueAndSlope result =
+        gelu(x.bounded(i), /*wantsSlope=*/true, args.arithmetic);
+    y.push(result.value);
+    dy.push(result.slope);
+  }
+  return resultOf("y", y.take(), "dy", dy.take());
+}
+
+Result<OracleResult> sigmoidPair(const OracleArgs &args) {
+  Inputs inputs(args);
+  Floats x = inputs.floats("x", 2);
+  if (inputs.error())
+    return *inputs.error();
+  const Arithmetic &rules = args.arithmetic;
+  FloatOutput y(args, x.extents), dy(args, x.extents);
+  for (int64_t i = 0; i < elementCount(x.extents); ++i) {
+    Bounded value = sigmoid(x.bounded(i), rules);
+    y.push(value);
+    // The derivative is y (1 - y), y sigmoid(-x) or y - y y. The value is the
+    // second's, which does not cancel; the radius covers all three.
+    Bounded product = mul(value, sigmoid(neg(x.bounded(i)), rules), rules);
+    Bounded factored = mul(value, sub(Bounded::exact(1), value, rules), rules);
+    Bounded expanded = sub(value, mul(value, value, rules), rules);
+    dy.push(either(either(product, factored), expanded));
+  }
+  return resultOf("y", y.take(), "dy", dy.take());
+}
+
+Result<OracleResult> swiglu(const OracleArgs &args) {
+  Inputs inputs(args);
+  Floats gate = inputs.floats("gate", 2);
+  Floats up = inputs.floatsOf("up", gate.extents);
+  if (inputs.error())
+    return *inputs.error();
+  const Arithmetic &rules = args.arithmetic;
+  FloatOutput y(args, gate.extents);
+  for (int64_t i = 0; i < elementCount(gate.extents); ++i) {
+    Bounded silu = mul(gate.bounded(i), sigmoid(gate.bounded(i), rules), rules);
+    y.push(mul(silu, up.bounded(i), rules));
+  }
+  return resultOf("y", y.take());
+}
+
+Result<OracleResult> rope(const OracleArgs &args) {
+  Inputs inputs(args);
+  Floats x = inputs.floats("x", 2);
+  int64_t rows = x.extents[0], cols = x.extents[1], half = cols / 2;
+  if (cols % 2 != 0)
+    inputs.fail("x", "has an odd number of columns, expected an even one");
+  Floats cosine = inputs.floatsOf("cos", {rows, half});
+  Floats sine = inputs.floatsOf("sin", {rows, half});
+  if (inputs.error())
+    return *inputs.error();
+  const Arithmetic &rules = args.arithmetic;
+  bool interleaved = inputs.flag("interleaved");
+  FloatOutput y(args, x.extents);
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t col = 0; col < cols; ++col) {
+      int64_t pair = interleaved ? col / 2 : col % half;
+      bool isFirst = interleaved ? col % 2 == 0 : col < half;
+      int64_t first = interleaved ? 2 * pair : pair;
+      int64_t second = interleaved ? first + 1 : pair + half;
+      Bounded c = cosine.bounded(row, pair), s = sine.bounded(row, pair);
+      Bounded a = x.bounded(row, first), b = x.bounded(row, second);
+      y.push(isFirst ? sub(mul(a, c, rules), mul(b, s, rules), rules)
+                     : add(mul(b, c, rules), mul(a, s, rules), rules));
+    }
+  return resultOf("y", y.take());
+}
+
+} // namespace tessera::oracle

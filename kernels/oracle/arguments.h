@@ -1,0 +1,99 @@
+//===- kernels/oracle/arguments.h - Reading an oracle's inputs --*- C++ -*-===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Inputs as dense row-major copies, with their extents checked. The first
+// problem is kept; an oracle asks for all its inputs, then for error() once.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TESSERA_KERNELS_ORACLE_ARGUMENTS_H
+#define TESSERA_KERNELS_ORACLE_ARGUMENTS_H
+
+#include "kernels/oracle/oracle.h"
+
+#include <optional>
+#include <utility>
+
+namespace tessera::oracle {
+
+struct Floats {
+  std::vector<int64_t> extents;
+  std::vector<double> data;
+
+  long double at(int64_t i) const { return data[static_cast<size_t>(i)]; }
+  long double at(int64_t i, int64_t j) const { return at(i * extents[1] + j); }
+  Bounded bounded(int64_t i) const { return Bounded::exact(at(i)); }
+  Bounded bounded(int64_t i, int64_t j) const {
+    return Bounded::exact(at(i, j));
+  }
+};
+
+struct Integers {
+  std::vector<int64_t> extents;
+  std::vector<int64_t> data;
+
+  int64_t at(int64_t i) const { return data[static_cast<size_t>(i)]; }
+};
+
+class Inputs {
+public:
+  explicit Inputs(const OracleArgs &args) : args(args) {}
+
+  bool has(std::string_view name) const {
+    return args.inputs.find(name) != args.inputs.end();
+  }
+  /// A floating input of the given rank.
+  Floats floats(std::string_view name, int64_t rank);
+  /// A floating input of exactly these extents.
+  Floats floatsOf(std::string_view name, const std::vector<int64_t> &extents);
+  /// A Bool or integer input of the given rank.
+  Integers integers(std::string_view name, int64_t rank);
+  /// A Bool or integer input of exactly these extents.
+  Integers integersOf(std::string_view name,
+                      const std::vector<int64_t> &extents);
+
+  double scalar(std::string_view name, double otherwise) const;
+  bool flag(std::string_view name) const { return scalar(name, 0) != 0; }
+
+  /// Notes a problem of an argument unless there is one already.
+  void fail(std::string_view name, std::string_view problem);
+  const std::optional<Error> &error() const { return firstError; }
+
+private:
+  /// The tensor if it is there and fits; notes the problem otherwise.
+  const TensorRef *find(std::string_view name, bool floating, int64_t rank,
+                        const std::vector<int64_t> *extents);
+
+  const OracleArgs &args;
+  std::optional<Error> firstError;
+};
+
+/// A floating output of the storage type, to be filled in row-major order; each
+/// value pushed is rounded to that type.
+class FloatOutput {
+public:
+  FloatOutput(const OracleArgs &args, std::vector<int64_t> extents);
+
+  void push(const Bounded &value);
+  OracleOutput take() { return std::move(output); }
+
+private:
+  const OracleArgs &args;
+  OracleOutput output;
+};
+
+/// A result of one output or two, moved in.
+OracleResult resultOf(std::string name, OracleOutput output);
+OracleResult resultOf(std::string first, OracleOutput firstOutput,
+                      std::string second, OracleOutput secondOutput);
+
+/// The product of the extents.
+int64_t elementCount(const std::vector<int64_t> &extents);
+
+} // namespace tessera::oracle
+
+#endif // TESSERA_KERNELS_ORACLE_ARGUMENTS_H

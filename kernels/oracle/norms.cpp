@@ -1,0 +1,232 @@
+//===- kernels/oracle/norms.cpp - RMS and layer normalization -------------===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The variance's radius is that of the reference form of docs/semantics.md:
+//
+//   m = mean(x), c = x - m, d = mean(c), var = mean(c^2) - d^2, y from c - d
+//
+// all rounded. With an exact mean mu, deviations t = x - mu and a computed m
+// off by s = mu - m, |s| <= delta (the error of a sum of x), c is t + s plus a
+// rounding, d recovers s up to the error of a sum of values of size |t| +
+// delta, and d^2 removes the s^2 that mean(c^2) has too much. So the radius
+// depends on delta only through terms that carry another factor of the unit
+// roundoff: an offset costs little, while E[x^2] - E[x]^2 and a mean that is
+// merely rounded are far outside.
+//
+//===----------------------------------------------------------------------===//
+
+#include "kernels/oracle/arguments.h"
+#include "kernels/oracle/families.h"
+
+#include <cfloat>
+#include <cmath>
+
+namespace tessera::oracle {
+namespace {
+
+using Row = std::vector<Bounded>;
+
+Bounded meanOf(const bounded::Summation &sum, const Arithmetic &arithmetic) {
+  Bounded total = sum.finish();
+  Bounded count = Bounded::exact(sum.terms());
+  Bounded inverse = div(Bounded::exact(1), count, arithmetic);
+  return either(div(total, count, arithmetic), mul(total, inverse, arithmetic));
+}
+
+/// x / sqrt(variance) or x * rsqrt(variance).
+Bounded scaled(const Bounded &x, const Bounded &inverse, const Bounded &root,
+               const Arithmetic &arithmetic) {
+  return either(mul(x, inverse, arithmetic), div(x, root, arithmetic));
+}
+
+struct Centered {
+  /// x - mean(x), each as the executions have it after the correction by d.
+  Row deviations;
+  Bounded variance;
+};
+
+/// The relative error of a sum of n terms and its division by n.
+long double meanError(int64_t n, const Arithmetic &arithmetic) {
+  long double unit = arithmetic.format().unitRoundoff();
+  long double growth = static_cast<long double>(arithmetic.depth(n) + 3) * unit;
+  return growth < 0.5L ? growth / (1 - growth) : 2 * growth;
+}
+
+Centered center(const Row &x, const Arithmetic &arithmetic) {
+  const auto n = static_cast<int64_t>(x.size());
+  const long double count = n;
+  const FloatFormat &format = arithmetic.format();
+  const long double unit = format.unitRoundoff();
+  const long double gamma = meanError(n, arithmetic);
+  // Divisions and squares of tiny values round to multiples of this.
+  const long double tiny = format.minSubnormal();
+
+  bounded::Summation sum(arithmetic);
+  long double magnitude = 0, inputRadius = 0;
+  for (const Bounded &value : x) {
+    sum.add(value);
+    magnitude += std::fabs(value.value) / count;
+    inputRadius += value.radius / count;
+  }
+  Bounded total = sum.finish();
+  Centered result;
+  result.variance.leftRange = total.leftRange;
+  if (!std::isfinite(total.value)) {
+    // An infinity leaves a NaN in x - mean and so in every statistic.
+    result.variance = Bounded::nan();
+    result.variance.leftRange = total.leftRange;
+    result.deviations.assign(x.size(), result.variance);
+    return result;
+  }
+
+  const long double mu = total.value / count;
+  const long double delta = gamma * (magnitude + inputRadius) + inputRadius +
+                            tiny + std::fabs(mu) * LDBL_EPSILON;
+
+  bounded::Summation squares(arithmetic);
+  long double meanAbs = 0, meanRounding = 0, meanSquareError = 0;
+  std::vector<long double> roundings;
+  roundings.reserve(x.size());
+  for (const Bounded &value : x) {
+    long double t = value.value - mu;
+    long double reach = std::fabs(t) + delta;
+    long double rounding = value.radius + unit * (reach + value.radius) +
+                           std::fabs(mu) * LDBL_EPSILON;
+    squares.addProduct(t, t);
+    roundings.push_back(rounding);
+    meanAbs += reach / count;
+    meanRounding += rounding / count;
+    meanSquareError += (2 * reach * rounding + rounding * rounding) / count;
+  }
+  const long double variance = squares.finish().value / count;
+  // d against s.
+  const long double correction =
+      meanRounding + gamma * (meanAbs + meanRounding) + tiny;
+  // mean(c^2) against variance + s^2, then d^2 against s^2.
+  const long double square = variance + delta * delta + meanSquareError;
+  const long double dReach = delta + correction;
+  const long double varianceRadius =
+      meanSquareError + gamma * square + 2 * delta * correction +
+      correction * correction + 2 * unit * dReach * dReach +
+      unit * (variance + square) + 3 * tiny;
+
+  // The squares may overflow in some partial sum.
+  bool outside = result.variance.leftRange ||
+                 !(square * count * (1 + gamma) <= format.maxFinite);
+  result.variance = {variance, varianceRadius, outside};
+  for (size_t i = 0; i < x.size(); ++i) {
+    long double t = x[i].value - mu;
+    long double radius = roundings[i] + correction;
+    radius += unit * (std::fabs(t) + radius);
+    result.deviations.push_back({t, radius, outside || x[i].leftRange});
+  }
+  return result;
+}
+
+/// The columns' weights and, for layer_norm, biases.
+struct Affine {
+  const Floats &weight;
+  const Floats *bias;
+};
+
+void pushLayerNormRow(const Row &x, const Affine &affine, const Bounded &eps,
+                      const Arithmetic &rules, FloatOutput &y) {
+  Centered centered = center(x, rules);
+  Bounded padded = add(centered.variance, eps, rules);
+  Bounded inverse = rsqrt(padded, rules);
+  Bounded root = sqrt(padded, rules);
+  for (size_t col = 0; col < x.size(); ++col) {
+    auto index = static_cast<int64_t>(col);
+    Bounded normal = scaled(centered.deviations[col], inverse, root, rules);
+    y.push(fma(normal, affine.weight.bounded(index),
+               affine.bias->bounded(index), rules));
+  }
+}
+
+void pushRmsNormRow(const Row &x, const Affine &affine, const Bounded &eps,
+                    const Arithmetic &rules, FloatOutput &y) {
+  bounded::Summation squares(rules);
+  for (const Bounded &value : x)
+    squares.add(mul(value, value, rules));
+  Bounded padded = add(meanOf(squares, rules), eps, rules);
+  Bounded inverse = rsqrt(padded, rules);
+  Bounded root = sqrt(padded, rules);
+  for (size_t col = 0; col < x.size(); ++col)
+    y.push(mul(scaled(x[col], inverse, root, rules),
+               affine.weight.bounded(static_cast<int64_t>(col)), rules));
+}
+
+Row rowOf(const Floats &x, const Floats *residual, int64_t row,
+          const Arithmetic &rules) {
+  Row values;
+  for (int64_t col = 0; col < x.extents[1]; ++col)
+    values.push_back(
+        residual ? add(x.bounded(row, col), residual->bounded(row, col), rules)
+                 : x.bounded(row, col));
+  return values;
+}
+
+/// What the four operators share; `layer` tells the kind, `withResidual` adds
+/// r to x, `withSum` also gives the sum.
+Result<OracleResult> normalize(const OracleArgs &args, bool layer,
+                               bool withResidual, bool withSum) {
+  Inputs inputs(args);
+  Floats x = inputs.floats("x", 2);
+  Floats residual;
+  if (withResidual)
+    residual = inputs.floatsOf("r", x.extents);
+  Floats weight = inputs.floatsOf("w", {x.extents[1]});
+  Floats bias;
+  if (layer)
+    bias = inputs.floatsOf("b", {x.extents[1]});
+  if (inputs.error())
+    return *inputs.error();
+
+  const Arithmetic &rules = args.arithmetic;
+  Bounded eps =
+      bounded::parameter(inputs.scalar("eps", layer ? 1e-5 : 1e-6), rules);
+  Affine affine{weight, layer ? &bias : nullptr};
+  FloatOutput y(args, x.extents), s(args, x.extents);
+  for (int64_t row = 0; row < x.extents[0]; ++row) {
+    Row values = rowOf(x, withResidual ? &residual : nullptr, row, rules);
+    if (layer)
+      pushLayerNormRow(values, affine, eps, rules, y);
+    else
+      pushRmsNormRow(values, affine, eps, rules, y);
+    if (withSum)
+      for (const Bounded &value : values)
+        s.push(value);
+  }
+  OracleResult result = resultOf("y", y.take());
+  if (withSum)
+    result.emplace("s", s.take());
+  return result;
+}
+
+} // namespace
+
+Result<OracleResult> rmsNorm(const OracleArgs &args) {
+  return normalize(args, /*layer=*/false, /*withResidual=*/false,
+                   /*withSum=*/false);
+}
+
+Result<OracleResult> addRmsNorm(const OracleArgs &args) {
+  return normalize(args, /*layer=*/false, /*withResidual=*/true,
+                   /*withSum=*/true);
+}
+
+Result<OracleResult> layerNorm(const OracleArgs &args) {
+  return normalize(args, /*layer=*/true, /*withResidual=*/false,
+                   /*withSum=*/false);
+}
+
+Result<OracleResult> residualLayerNorm(const OracleArgs &args) {
+  return normalize(args, /*layer=*/true, /*withResidual=*/true,
+                   /*withSum=*/false);
+}
+
+} // namespace tessera::oracle

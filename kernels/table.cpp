@@ -1,0 +1,258 @@
+//===- kernels/table.cpp - The operator table -----------------------------===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kernels/table.h"
+
+#include "kernels/kernels.h"
+
+#include <algorithm>
+
+namespace tessera::kernels {
+
+namespace {
+
+constexpr DType floats[] = {DType::F32, DType::F64, DType::F16, DType::BF16};
+
+using Names = std::vector<std::string_view>;
+
+const Names matrix = {"rows", "cols"};
+
+/// An operator on rows and columns.
+Operator rowOperator(std::string_view name, std::string_view summary,
+                     Kernel (*kernel)(), std::vector<ArrayInfo> arrays) {
+  Operator op;
+  op.name = op.oracle = name;
+  op.summary = summary;
+  op.dims = matrix;
+  op.defaultExtents = {1024, 4096};
+  op.arrays = std::move(arrays);
+  op.kernel = kernel;
+  op.dtypes = floats;
+  return op;
+}
+
+/// An operator on dimensions of its own.
+Operator otherOperator(std::string_view name, std::string_view summary,
+                       Kernel (*kernel)(), Names dims,
+                       std::vector<int64_t> extents,
+                       std::vector<ArrayInfo> arrays) {
+  Operator op = rowOperator(name, summary, kernel, std::move(arrays));
+  op.dims = std::move(dims);
+  op.defaultExtents = std::move(extents);
+  return op;
+}
+
+std::vector<Operator> makeTable() {
+  const Names rows = {"rows"}, cols = {"cols"}, half = {"rows", "cols/2"};
+  std::vector<Operator> table = {
+      rowOperator("copy", "y = x", copy, {{"x", matrix}, {"y", matrix}}),
+      rowOperator("add", "y = a + b", add,
+                  {{"a", matrix}, {"b", matrix}, {"y", matrix}}),
+      rowOperator("transpose", "y[j, i] = x[i, j]", transpose,
+                  {{"x", matrix}, {"y", {"cols", "rows"}}}),
+      rowOperator("row_sum", "sum along cols", rowSum,
+                  {{"x", matrix}, {"y", rows}}),
+      rowOperator("row_max", "maximum along cols", rowMax,
+                  {{"x", matrix}, {"y", rows}}),
+      rowOperator("row_mean", "mean along cols", rowMean,
+                  {{"x", matrix}, {"y", rows}}),
+      rowOperator("col_sum", "sum along rows", colSum,
+                  {{"x", matrix}, {"y", cols}}),
+      rowOperator("arg_max", "lowest position of the maximum along cols",
+                  argMax, {{"x", matrix}, {"index", rows}}),
+      rowOperator("softmax", "exp(x) / sum(exp(x)) along cols", softmax,
+                  {{"x", matrix}, {"y", matrix}}),
+      rowOperator("masked_softmax",
+                  "softmax of the visible elements, 0 elsewhere", maskedSoftmax,
+                  {{"x", matrix},
+                   {"mask", matrix, Content::Mask},
+                   {"y", matrix}}),
+      rowOperator("rms_norm", "x / sqrt(mean(x^2) + eps) * w", rmsNorm,
+                  {{"x", matrix}, {"w", cols}, {"y", matrix}}),
+      rowOperator("layer_norm",
+                  "(x - mean(x)) / sqrt(var(x) + eps) * w + b", layerNorm,
+                  {{"x", matrix}, {"w", cols}, {"b", cols}, {"y", matrix}}),
+      rowOperator("residual_layer_norm", "layer_norm(x + r)",
+                  residualLayerNorm,
+                  {{"x", matrix},
+                   {"r", matrix},
+                   {"w", cols},
+                   {"b", cols},
+                   {"y", matrix}}),
+      rowOperator("add_rms_norm", "s = x + r, y = rms_norm(s)", addRmsNorm,
+                  {{"x", matrix},
+                   {"r", matrix},
+                   {"w", cols},
+                   {"y", matrix},
+                   {"s", matrix}}),
+      rowOperator("gelu_residual", "gelu(x) + r, tanh form", geluResidual,
+                  {{"x", matrix}, {"r", matrix}, {"y", matrix}}),
+      rowOperator("swiglu", "gate * sigmoid(gate) * up", swiglu,
+                  {{"gate", matrix}, {"up", matrix}, {"y", matrix}}),
+      rowOperator("rope", "rotary embedding of pairs", rope,
+                  {{"x", matrix}, {"cos", half}, {"sin", half}, {"y", matrix}}),
+      rowOperator("sigmoid_pair", "sigmoid(x) and its derivative",
+                  sigmoidPair, {{"x", matrix}, {"y", matrix}, {"dy", matrix}}),
+      rowOperator("gelu_pair", "gelu(x), tanh form, and its derivative",
+                  geluPair, {{"x", matrix}, {"y", matrix}, {"dy", matrix}}),
+      rowOperator("cross_entropy", "log(sum(exp(logits))) - logits[target]",
+                  crossEntropy,
+                  {{"logits", matrix},
+                   {"target", rows, Content::Index, "cols"},
+                   {"loss", rows}}),
+      rowOperator("cumsum", "running sum along cols", cumsum,
+                  {{"x", matrix}, {"y", matrix}}),
+      otherOperator("embedding", "y[t] = table[ids[t]]", embedding,
+                    {"tokens", "vocab", "cols"}, {1024, 32000, 1024},
+                    {{"ids", {"tokens"}, Content::Index, "vocab"},
+                     {"table", {"vocab", "cols"}},
+                     {"y", {"tokens", "cols"}}}),
+      otherOperator("gemm", "c = a b + beta c0", gemm, {"m", "n", "k"},
+                    {256, 256, 256},
+                    {{"a", {"m", "k"}, Content::Values, {}, "trans_a"},
+                     {"b", {"k", "n"}, Content::Values, {}, "trans_b"},
+                     {"c0", {"m", "n"}},
+                     {"c", {"m", "n"}}}),
+      otherOperator(
+          "bmm", "c = a b for each batch", bmm, {"batch", "m", "n", "k"},
+          {8, 64, 64, 64},
+          {{"a", {"batch", "m", "k"}, Content::Values, {}, "trans_a"},
+           {"b", {"batch", "k", "n"}, Content::Values, {}, "trans_b"},
+           {"c", {"batch", "m", "n"}}}),
+      otherOperator("attention",
+                    "softmax(scale q k^T) v; grouped heads, causal, masked",
+                    attention, {"b", "hq", "hkv", "q", "k", "d", "dv"},
+                    {1, 8, 2, 64, 64, 64, 64},
+                    {{"q", {"b", "hq", "q", "d"}},
+                     {"k", {"b", "hkv", "k", "d"}},
+                     {"v", {"b", "hkv", "k", "dv"}},
+                     {"lengths", {"b"}, Content::Length, "k"},
+                     {"mask", {"b", "hq", "q", "k"}, Content::Mask},
+                     {"o", {"b", "hq", "q", "dv"}},
+                     {"lse", {"b", "hq", "q"}}}),
+  };
+  for (Operator &op : table) {
+    if (op.name == "rope")
+      op.evenDim = "cols";
+    if (op.name == "attention") {
+      op.multipleDim = "hq";
+      op.multipleOf = "hkv";
+    }
+  }
+  return table;
+}
+
+Error usage(const Operator &op, std::string problem) {
+  return {ErrorFamily::Usage,
+          "usage.dims",
+          "operator '" + std::string(op.name) + "': " + problem,
+          {}};
+}
+
+int64_t extentOf(const Dims &dims, std::string_view name) {
+  auto found = dims.find(name);
+  return found == dims.end() ? 0 : found->second;
+}
+
+int64_t axisExtent(const Dims &dims, std::string_view axis) {
+  if (axis == "1")
+    return 1;
+  if (axis.ends_with("/2"))
+    return extentOf(dims, axis.substr(0, axis.size() - 2)) / 2;
+  return extentOf(dims, axis);
+}
+
+} // namespace
+
+std::span<const Operator> operators() {
+  static const std::vector<Operator> table = makeTable();
+  return table;
+}
+
+const Operator *findOperator(std::string_view name) {
+  for (const Operator &op : operators())
+    if (op.name == name)
+      return &op;
+  return nullptr;
+}
+
+const ArrayInfo *findArray(const Operator &op, std::string_view name) {
+  for (const ArrayInfo &array : op.arrays)
+    if (array.name == name)
+      return &array;
+  return nullptr;
+}
+
+Result<void> checkDims(const Operator &op, const Dims &dims) {
+  std::string expected;
+  for (std::string_view name : op.dims)
+    expected += (expected.empty() ? "" : ", ") + std::string(name);
+  for (const auto &[name, extent] : dims) {
+    if (std::find(op.dims.begin(), op.dims.end(), name) == op.dims.end())
+      return usage(op, "there is no dimension '" + name + "', expected " +
+                           expected);
+    if (extent < 0)
+      return usage(op, "dimension '" + name + "' is " +
+                           std::to_string(extent) + ", expected at least 0");
+  }
+  for (std::string_view name : op.dims)
+    if (!dims.count(name))
+      return usage(op, "dimension '" + std::string(name) +
+                           "' is not given, expected " + expected);
+  if (!op.evenDim.empty() && extentOf(dims, op.evenDim) % 2 != 0)
+    return usage(op, "dimension '" + std::string(op.evenDim) + "' is " +
+                         std::to_string(extentOf(dims, op.evenDim)) +
+                         ", expected an even number");
+  if (!op.multipleDim.empty()) {
+    int64_t whole = extentOf(dims, op.multipleDim);
+    int64_t part = extentOf(dims, op.multipleOf);
+    if (part == 0 ? whole != 0 : whole % part != 0)
+      return usage(op, "dimension '" + std::string(op.multipleDim) + "' is " +
+                           std::to_string(whole) + ", expected a multiple of '" +
+                           std::string(op.multipleOf) + "', which is " +
+                           std::to_string(part));
+  }
+  return {};
+}
+
+std::vector<int64_t> arrayExtents(const ArrayInfo &array, const Dims &dims,
+                                  const Settings &constants) {
+  std::vector<int64_t> extents;
+  for (std::string_view axis : array.axes)
+    extents.push_back(axisExtent(dims, axis));
+  auto swap = constants.find(array.swappedBy);
+  if (swap != constants.end() && extents.size() >= 2 &&
+      std::visit([](auto value) { return value != 0; }, swap->second))
+    std::swap(extents[extents.size() - 1], extents[extents.size() - 2]);
+  return extents;
+}
+
+GenerateOptions generation(const ArrayInfo &array, DType dtype,
+                           const Dims &dims, uint64_t seed) {
+  GenerateOptions options;
+  options.seed = seed;
+  options.valueClass = defaultValueClass(dtype);
+  switch (array.content) {
+  case Content::Values:
+    break;
+  case Content::Mask:
+    options.valueClass = ValueClass::Mask;
+    break;
+  case Content::Index:
+    options.valueClass = ValueClass::Integers;
+    // Of no position every index is out of range; 0 is as good as any.
+    options.high = std::max<int64_t>(extentOf(dims, array.limit), 1);
+    break;
+  case Content::Length:
+    options.valueClass = ValueClass::Integers;
+    options.high = extentOf(dims, array.limit) + 1;
+    break;
+  }
+  return options;
+}
+
+} // namespace tessera::kernels

@@ -1,0 +1,123 @@
+//===- dims.cpp - Extents of a kernel's dimensions ------------------------===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "analysis/dims.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
+
+#include <algorithm>
+
+using namespace mlir;
+
+namespace tessera {
+
+std::optional<int64_t> constantIndex(Value value) {
+  APInt constant;
+  if (value && matchPattern(value, m_ConstantInt(&constant)) &&
+      constant.getSignificantBits() <= 64)
+    return constant.getSExtValue();
+  return std::nullopt;
+}
+
+DimTable::DimTable(tile::KernelOp kernel) {
+  kernel.walk([&](tile::DimOp dim) { dims[dim.getName()] = dim; });
+}
+
+tile::DimOp DimTable::declaration(StringAttr dim) const {
+  auto it = dims.find(dim.getValue());
+  return it == dims.end() ? tile::DimOp() : it->second;
+}
+
+std::optional<int64_t> DimTable::extent(StringAttr dim) const {
+  tile::DimOp op = declaration(dim);
+  return op ? constantIndex(op.getExtent()) : std::nullopt;
+}
+
+std::optional<int64_t> DimTable::elements(ArrayRef<StringAttr> list) const {
+  int64_t product = 1;
+  for (StringAttr dim : list) {
+    std::optional<int64_t> size = extent(dim);
+    if (!size || __builtin_mul_overflow(product, *size, &product))
+      return std::nullopt;
+  }
+  return product;
+}
+
+/// The range of `op(a, b)` from its corner values; unknown on overflow.
+template <typename Op>
+static IndexRange corners(IndexRange a, IndexRange b, Op op) {
+  if (!a.known || !b.known)
+    return {};
+  int64_t low = INT64_MAX, high = INT64_MIN;
+  for (int64_t x : {a.low, a.high})
+    for (int64_t y : {b.low, b.high}) {
+      int64_t value;
+      if (op(x, y, &value))
+        return {};
+      low = std::min(low, value);
+      high = std::max(high, value);
+    }
+  return IndexRange::of(low, high);
+}
+
+IndexRange DimTable::range(Value index) const {
+  if (std::optional<int64_t> constant = constantIndex(index))
+    return IndexRange::of(*constant, *constant);
+  if (auto argument = dyn_cast<BlockArgument>(index)) {
+    Operation *parent = argument.getOwner()->getParentOp();
+    StringAttr dim;
+    if (auto parallel = dyn_cast<tile::ParallelOp>(parent))
+      dim = cast<StringAttr>(parallel.getDims()[argument.getArgNumber()]);
+    else if (argument.getArgNumber() == 0) {
+      if (auto serial = dyn_cast<tile::SerialOp>(parent))
+        dim = serial.getDimAttr();
+      else if (auto pipeline = dyn_cast<tile::PipelineOp>(parent))
+        dim = pipeline.getDimAttr();
+      else if (auto fold = dyn_cast<tile::FoldOp>(parent))
+        dim = fold.getDimAttr();
+    }
+    if (!dim)
+      return {};
+    std::optional<int64_t> size = extent(dim);
+    return size && *size > 0 ? IndexRange::of(0, *size - 1) : IndexRange();
+  }
+  Operation *op = index.getDefiningOp();
+  auto binary = [&](auto apply) {
+    return corners(range(op->getOperand(0)), range(op->getOperand(1)), apply);
+  };
+  if (isa<arith::AddIOp>(op))
+    return binary([](int64_t x, int64_t y, int64_t *r) {
+      return __builtin_add_overflow(x, y, r);
+    });
+  if (isa<arith::SubIOp>(op))
+    return binary([](int64_t x, int64_t y, int64_t *r) {
+      return __builtin_sub_overflow(x, y, r);
+    });
+  if (isa<arith::MulIOp>(op))
+    return binary([](int64_t x, int64_t y, int64_t *r) {
+      return __builtin_mul_overflow(x, y, r);
+    });
+  if (isa<arith::MinSIOp>(op) || isa<arith::MaxSIOp>(op)) {
+    bool isMin = isa<arith::MinSIOp>(op);
+    return binary([&](int64_t x, int64_t y, int64_t *r) {
+      *r = isMin ? std::min(x, y) : std::max(x, y);
+      return false;
+    });
+  }
+  if (isa<arith::IndexCastOp>(op) &&
+      op->getOperand(0).getType().getIntOrFloatBitWidth() == 64)
+    return range(op->getOperand(0));
+  if (auto conversion = dyn_cast<tile::CastOp>(op);
+      conversion && (conversion.getInput().getType().isIndex() ||
+                     conversion.getInput().getType().isInteger(64)) &&
+      (index.getType().isIndex() || index.getType().isInteger(64)))
+    return range(conversion.getInput());
+  return {};
+}
+
+} // namespace tessera

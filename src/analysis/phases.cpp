@@ -1,0 +1,459 @@
+//===- phases.cpp - Cutting a block into loop nests -----------------------===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "analysis/phases.h"
+
+#include "dialect/tile_op_lists.h"
+
+#include "llvm/ADT/SmallPtrSet.h"
+
+using namespace mlir;
+
+namespace tessera {
+
+static bool isTile(Value value) {
+  return isa<RankedTensorType>(value.getType());
+}
+
+static std::optional<Root> getRoot(Operation *op) {
+  auto root = [&](Root::Kind kind) { return Root{kind, op, Value()}; };
+  if (auto store = dyn_cast<tile::StoreOp>(op))
+    return isTile(store.getValue())
+               ? std::optional<Root>(root(Root::Kind::Store))
+               : std::nullopt;
+  if (isa<tile::ScatterOp>(op))
+    return root(Root::Kind::Scatter);
+  if (isa<tile::ReduceOp>(op))
+    return root(Root::Kind::Reduce);
+  if (isa<tile::ArgReduceOp>(op))
+    return root(Root::Kind::ArgReduce);
+  if (isa<tile::ContractOp>(op))
+    return root(Root::Kind::Contract);
+  if (isa<tile::ScanOp>(op))
+    return root(Root::Kind::Scan);
+  if (isa<tile::SortOp>(op))
+    return root(Root::Kind::Sort);
+  return std::nullopt;
+}
+
+bool isDeferred(Operation *op) {
+  return op->getNumResults() == 1 && op->getNumRegions() == 0 &&
+         isTile(op->getResult(0)) && !getRoot(op);
+}
+
+bool isExpensive(Operation *op) {
+  return isa<arith::DivFOp, math::ExpOp, math::Exp2Op, math::ExpM1Op,
+             math::LogOp, math::Log2Op, math::Log1pOp, math::TanhOp,
+             math::ErfOp, math::SinOp, math::CosOp, math::RsqrtOp,
+             math::SqrtOp, tile::SigmoidOp, tile::DivOp, tile::RemOp,
+             tile::RoundToOp, tile::GatherOp>(op);
+}
+
+static void append(SmallVectorImpl<StringAttr> &list, ArrayAttr names) {
+  for (Attribute name : names)
+    list.push_back(cast<StringAttr>(name));
+}
+
+void rootSpace(const Root &root, SmallVectorImpl<StringAttr> &kept,
+               SmallVectorImpl<StringAttr> &reduced) {
+  auto keepRest = [&](Value tile) {
+    for (StringAttr dim : tile::getDims(tile.getType()))
+      if (!llvm::is_contained(reduced, dim))
+        kept.push_back(dim);
+  };
+  switch (root.kind) {
+  case Root::Kind::Store:
+    return keepRest(cast<tile::StoreOp>(root.op).getValue());
+  case Root::Kind::Scatter:
+    return keepRest(cast<tile::ScatterOp>(root.op).getValue());
+  case Root::Kind::Materialize:
+    return keepRest(root.value);
+  case Root::Kind::Reduce: {
+    auto reduce = cast<tile::ReduceOp>(root.op);
+    // In the order of the tile's axes, which is the order of evaluation.
+    for (StringAttr dim : tile::getDims(reduce.getInputs()[0].getType()))
+      if (llvm::is_contained(reduce.getOver(), dim))
+        reduced.push_back(dim);
+    return keepRest(reduce.getInputs()[0]);
+  }
+  case Root::Kind::ArgReduce:
+    reduced.push_back(cast<tile::ArgReduceOp>(root.op).getAlongAttr());
+    return keepRest(cast<tile::ArgReduceOp>(root.op).getInput());
+  case Root::Kind::Contract: {
+    auto contract = cast<tile::ContractOp>(root.op);
+    append(reduced, contract.getOver());
+    return keepRest(contract.getResult());
+  }
+  case Root::Kind::Scan:
+    reduced.push_back(cast<tile::ScanOp>(root.op).getAlongAttr());
+    return keepRest(cast<tile::ScanOp>(root.op).getInputs()[0]);
+  case Root::Kind::Sort:
+    reduced.push_back(cast<tile::SortOp>(root.op).getAlongAttr());
+    return keepRest(cast<tile::SortOp>(root.op).getInputs()[0]);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Cones
+//===----------------------------------------------------------------------===//
+
+void PhaseAnalysis::collectCone(Value value,
+                                llvm::SetVector<Value> &cone) const {
+  if (!cone.insert(value))
+    return;
+  Operation *op = value.getDefiningOp();
+  if (!op || !isDeferred(op) || materialized.contains(value))
+    return;
+  for (Value operand : op->getOperands())
+    collectCone(operand, cone);
+}
+
+llvm::SetVector<Value> PhaseAnalysis::cone(const Root &root) const {
+  llvm::SetVector<Value> cone;
+  if (root.kind != Root::Kind::Materialize) {
+    for (Value operand : root.op->getOperands())
+      collectCone(operand, cone);
+    return cone;
+  }
+  cone.insert(root.value);
+  if (Operation *op = root.value.getDefiningOp())
+    if (isDeferred(op))
+      for (Value operand : op->getOperands())
+        collectCone(operand, cone);
+  return cone;
+}
+
+//===----------------------------------------------------------------------===//
+// Values that are kept in buffers
+//===----------------------------------------------------------------------===//
+
+/// All accesses inside an op, itself included.
+static SmallVector<Access> accessesIn(Operation *op) {
+  SmallVector<Access> accesses;
+  op->walk([&](Operation *inner) {
+    if (std::optional<Access> access = getAccess(inner))
+      accesses.push_back(*access);
+  });
+  return accesses;
+}
+
+/// The ops of `block` in which `value` is consumed, through deferred ops.
+static void collectUsers(Value value, Block &block,
+                         llvm::SetVector<Operation *> &users,
+                         llvm::SmallPtrSetImpl<Value> &seen) {
+  if (!seen.insert(value).second)
+    return;
+  for (Operation *user : value.getUsers()) {
+    Operation *ancestor = block.findAncestorOpInBlock(*user);
+    if (!ancestor)
+      continue;
+    if (isDeferred(user)) {
+      // A deferred op inside a nested region is evaluated in that region.
+      if (ancestor != user)
+        users.insert(ancestor);
+      collectUsers(user->getResult(0), block, users, seen);
+    } else {
+      users.insert(ancestor);
+    }
+  }
+}
+
+void PhaseAnalysis::requireBuffers(Block &block) {
+  SmallVector<std::pair<Operation *, SmallVector<Access>>> writers;
+  for (Operation &op : block) {
+    SmallVector<Access> writes;
+    for (const Access &access : accessesIn(&op))
+      if (access.writes)
+        writes.push_back(access);
+    if (!writes.empty())
+      writers.push_back({&op, writes});
+  }
+  for (Operation &op : block) {
+    if (auto gather = dyn_cast<tile::GatherOp>(op))
+      materialized.insert(gather.getSource());
+    if (auto reshape = dyn_cast<tile::ReshapeOp>(op))
+      if (isTile(reshape.getInput()))
+        materialized.insert(reshape.getInput());
+    auto load = dyn_cast<tile::LoadOp>(op);
+    if (!load || !isTile(load.getResult()) || writers.empty())
+      continue;
+    Access read = *getAccess(load);
+    llvm::SetVector<Operation *> users;
+    llvm::SmallPtrSet<Value, 8> seen;
+    collectUsers(load.getResult(), block, users, seen);
+    Operation *last = nullptr;
+    for (Operation *user : users)
+      if (!last || last->isBeforeInBlock(user))
+        last = user;
+    for (auto &[writer, writes] : writers) {
+      if (!last || !op.isBeforeInBlock(writer) || last->isBeforeInBlock(writer))
+        continue;
+      bool isPlainStore = isa<tile::StoreOp>(writer);
+      for (const Access &write : writes)
+        if (accesses.mayConflict(read, write) &&
+            !(writer == last && isPlainStore &&
+              accesses.isPointwise(read, write)))
+          materialized.insert(load.getResult());
+    }
+  }
+  // Yielded tiles of loops and branches live in buffers of their own; a
+  // deferred value among them is evaluated there and needs none here.
+}
+
+void PhaseAnalysis::keepSharedValues(Block &block) {
+  std::vector<Step> steps = schedule(block);
+  // The places that evaluate each deferred value of this block.
+  llvm::MapVector<Value, llvm::SmallDenseSet<unsigned, 4>> places;
+  llvm::DenseSet<Value> widened;
+  auto note = [&](const llvm::SetVector<Value> &values, unsigned place,
+                  unsigned spaceRank, bool nested) {
+    for (Value value : values) {
+      Operation *op = value.getDefiningOp();
+      if (!op || op->getBlock() != &block || !isDeferred(op) ||
+          materialized.contains(value))
+        continue;
+      places[value].insert(place);
+      if (nested || tile::getDims(value.getType()).size() < spaceRank)
+        widened.insert(value);
+    }
+  };
+  unsigned place = 0;
+  for (const Step &step : steps) {
+    ++place;
+    if (!step.immediate) {
+      unsigned rank = step.phase.kept.size() + step.phase.reduced.size();
+      for (const Root &root : step.phase.roots)
+        note(cone(root), place, rank, /*nested=*/false);
+      continue;
+    }
+    if (step.immediate->getNumRegions() == 0)
+      continue;
+    llvm::SetVector<Value> inside;
+    step.immediate->walk([&](Operation *inner) {
+      if (!isDeferred(inner))
+        for (Value operand : inner->getOperands())
+          collectCone(operand, inside);
+    });
+    bool repeats = isa<tile::SerialOp, tile::PipelineOp, tile::ParallelOp,
+                       tile::FoldOp>(step.immediate);
+    note(inside, place, 0, repeats);
+  }
+  // Whether evaluating the value includes an expensive op of its own.
+  auto isCostly = [&](Value value) {
+    llvm::SetVector<Value> values;
+    collectCone(value, values);
+    return llvm::any_of(values, [&](Value part) {
+      Operation *op = part.getDefiningOp();
+      return op && isDeferred(op) && !materialized.contains(part) &&
+             isExpensive(op);
+    });
+  };
+  SmallVector<Value> keep;
+  for (auto &[value, where] : places) {
+    if (where.size() < 2 && !widened.contains(value))
+      continue;
+    if (!isCostly(value))
+      continue;
+    // Keep the last common value: one whose consumers are not all shared in the
+    // same way.
+    bool isFrontier = llvm::any_of(value.getUsers(), [&](Operation *user) {
+      if (user->getBlock() != &block || !isDeferred(user))
+        return true;
+      auto it = places.find(user->getResult(0));
+      if (it == places.end())
+        return false;
+      return widened.contains(value) ? !widened.contains(it->first)
+                                     : it->second.size() < where.size();
+    });
+    if (isFrontier)
+      keep.push_back(value);
+  }
+  materialized.insert(keep.begin(), keep.end());
+}
+
+PhaseAnalysis::PhaseAnalysis(tile::KernelOp kernel,
+                             const AccessAnalysis &accesses)
+    : accesses(accesses) {
+  SmallVector<Block *> blocks;
+  kernel->walk([&](Operation *op) {
+    for (Region &region : op->getRegions())
+      for (Block &block : region)
+        blocks.push_back(&block);
+  });
+  for (Block *block : blocks)
+    requireBuffers(*block);
+  for (Block *block : blocks)
+    keepSharedValues(*block);
+}
+
+//===----------------------------------------------------------------------===//
+// Scheduling
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Forms phases while walking a block.
+class Scheduler {
+public:
+  Scheduler(const PhaseAnalysis &phases, const AccessAnalysis &accesses)
+      : phases(phases), accesses(accesses) {}
+
+  std::vector<Step> run(Block &block) {
+    for (Operation &op : block) {
+      if (std::optional<Root> root = getRoot(&op)) {
+        addRoot(*root);
+      } else if (isDeferred(&op)) {
+        if (phases.isMaterialized(op.getResult(0)))
+          addRoot({Root::Kind::Materialize, &op, op.getResult(0)});
+      } else {
+        addImmediate(op);
+      }
+    }
+    close();
+    return std::move(steps);
+  }
+
+private:
+  void close() {
+    if (!current.roots.empty()) {
+      Step &step = steps.emplace_back();
+      step.phase = std::move(current);
+    }
+    current = {};
+    pending.clear();
+    buffered.clear();
+    reads.clear();
+    writes.clear();
+  }
+
+  void addImmediate(Operation &op) {
+    bool needs = op.getNumRegions() > 0 || isa<tile::StoreOp>(op);
+    if (op.hasTrait<OpTrait::IsTerminator>())
+      needs = true;
+    for (Value operand : op.getOperands())
+      needs |= pending.contains(operand);
+    if (std::optional<Access> access = getAccess(&op))
+      for (const Access &write : writes)
+        needs |= accesses.mayConflict(*access, write);
+    if (needs)
+      close();
+    steps.emplace_back().immediate = &op;
+  }
+
+  static bool standsAlone(const Root &root) {
+    switch (root.kind) {
+    case Root::Kind::Store:
+    case Root::Kind::Materialize:
+      return false;
+    case Root::Kind::Reduce: {
+      auto reduce = cast<tile::ReduceOp>(root.op);
+      return reduce.getOrder() != tile::Order::Unordered;
+    }
+    case Root::Kind::ArgReduce:
+      return false;
+    case Root::Kind::Scatter:
+    case Root::Kind::Contract:
+    case Root::Kind::Scan:
+    case Root::Kind::Sort:
+      return true;
+    }
+    return true;
+  }
+
+  static bool sameSet(ArrayRef<StringAttr> a, ArrayRef<StringAttr> b) {
+    return a.size() == b.size() && llvm::all_of(a, [&](StringAttr dim) {
+             return llvm::is_contained(b, dim);
+           });
+  }
+
+  /// Whether the root can be served by the phase being formed.
+  bool fits(const Root &root, ArrayRef<StringAttr> kept,
+            ArrayRef<StringAttr> reduced, const llvm::SetVector<Value> &cone,
+            ArrayRef<Access> rootReads, ArrayRef<Access> rootWrites) {
+    if (current.roots.empty())
+      return true;
+    if (standsAlone(root) || standsAlone(current.roots.front()))
+      return false;
+    SmallVector<StringAttr> space(kept), currentSpace(current.kept);
+    llvm::append_range(space, reduced);
+    llvm::append_range(currentSpace, current.reduced);
+    if (!sameSet(space, currentSpace))
+      return false;
+    if (!reduced.empty() && !current.reduced.empty() &&
+        !sameSet(reduced, current.reduced))
+      return false;
+    for (Value value : cone) {
+      if (pending.contains(value))
+        return false;
+      // These read a buffer at other positions than the current ones.
+      if (Operation *op = value.getDefiningOp();
+          op && isa<tile::GatherOp, tile::ReshapeOp>(op) &&
+          buffered.contains(op->getOperand(0)))
+        return false;
+    }
+    for (const Access &write : rootWrites)
+      for (const Access &other : llvm::concat<Access>(reads, writes))
+        if (accesses.mayConflict(write, other) &&
+            !accesses.isPointwise(write, other))
+          return false;
+    for (const Access &read : rootReads)
+      for (const Access &write : writes)
+        if (accesses.mayConflict(read, write) &&
+            !accesses.isPointwise(read, write))
+          return false;
+    return true;
+  }
+
+  void addRoot(const Root &root) {
+    SmallVector<StringAttr> kept, reduced;
+    rootSpace(root, kept, reduced);
+    llvm::SetVector<Value> cone = phases.cone(root);
+    SmallVector<Access> rootReads, rootWrites;
+    for (Value value : cone)
+      if (Operation *op = value.getDefiningOp())
+        if (std::optional<Access> access = getAccess(op);
+            access && !phases.isMaterialized(value))
+          rootReads.push_back(*access);
+    if (root.kind == Root::Kind::Materialize)
+      if (std::optional<Access> access = getAccess(root.op))
+        rootReads.push_back(*access);
+    if (root.kind == Root::Kind::Store || root.kind == Root::Kind::Scatter)
+      rootWrites.push_back(*getAccess(root.op));
+    if (!fits(root, kept, reduced, cone, rootReads, rootWrites))
+      close();
+    if (current.roots.empty()) {
+      current.kept = kept;
+      current.reduced = reduced;
+    } else if (current.reduced.empty() && !reduced.empty()) {
+      // An elementwise phase becomes one that also reduces.
+      current.kept = kept;
+      current.reduced = reduced;
+    }
+    current.roots.push_back(root);
+    llvm::append_range(reads, rootReads);
+    llvm::append_range(writes, rootWrites);
+    if (root.kind == Root::Kind::Materialize)
+      buffered.insert(root.value);
+    else
+      pending.insert(root.op->result_begin(), root.op->result_end());
+  }
+
+  const PhaseAnalysis &phases;
+  const AccessAnalysis &accesses;
+  std::vector<Step> steps;
+  Phase current;
+  llvm::DenseSet<Value> pending, buffered;
+  SmallVector<Access> reads, writes;
+};
+
+} // namespace
+
+std::vector<Step> PhaseAnalysis::schedule(Block &block) const {
+  return Scheduler(*this, accesses).run(block);
+}
+
+} // namespace tessera

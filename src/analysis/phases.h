@@ -1,0 +1,105 @@
+//===- phases.h - Cutting a block into loop nests ---------------*- C++ -*-===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A block of Tile IR is executed as a sequence of steps. Scalar ops and nested
+// regions are steps of their own ("immediate"). Tile ops are of two kinds:
+//
+//  - deferred ops (loads, elementwise ops, broadcasts, ...) are not executed
+//    where they stand; they are evaluated, element by element, inside the loop
+//    nests of their consumers;
+//  - roots (stores, reductions, scans, contractions, sorts, and values that must
+//    be kept in a buffer) each need a loop nest over their index space.
+//
+// A phase is one loop nest that serves one or more roots over the same index
+// space. A root joins the phase that is being formed when it does not need a
+// result of that phase and no conflict of memory accesses forbids it.
+//
+// A deferred value is kept in a buffer when
+//  - it is a load whose memory may be overwritten before its last use,
+//  - its consumer needs it at other positions (gather, reshape), or
+//  - it is expensive and would be evaluated more than once.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TESSERA_ANALYSIS_PHASES_H
+#define TESSERA_ANALYSIS_PHASES_H
+
+#include "analysis/access.h"
+
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace tessera {
+
+struct Root {
+  enum class Kind {
+    Store,
+    Scatter,
+    Reduce,
+    ArgReduce,
+    Contract,
+    Scan,
+    Sort,
+    /// Keeps `value` in a buffer.
+    Materialize,
+  };
+  Kind kind;
+  mlir::Operation *op = nullptr;
+  mlir::Value value;
+};
+
+struct Phase {
+  /// The index space: dimensions that results keep, then reduced ones.
+  llvm::SmallVector<mlir::StringAttr> kept;
+  llvm::SmallVector<mlir::StringAttr> reduced;
+  llvm::SmallVector<Root> roots;
+};
+
+/// One step of a block: an op to execute at once, or a phase.
+struct Step {
+  mlir::Operation *immediate = nullptr;
+  Phase phase;
+};
+
+/// Whether a tile op is evaluated inside its consumers' loops.
+bool isDeferred(mlir::Operation *op);
+
+/// Whether an elementwise op costs more than a load from the first-level cache.
+bool isExpensive(mlir::Operation *op);
+
+class PhaseAnalysis {
+public:
+  PhaseAnalysis(tile::KernelOp kernel, const AccessAnalysis &accesses);
+
+  /// The steps of a block of the kernel, in order.
+  std::vector<Step> schedule(mlir::Block &block) const;
+
+  /// Whether the deferred value is kept in a buffer.
+  bool isMaterialized(mlir::Value value) const {
+    return materialized.contains(value);
+  }
+
+  /// The deferred values evaluated for a root, up to buffers and scalars.
+  llvm::SetVector<mlir::Value> cone(const Root &root) const;
+
+private:
+  void requireBuffers(mlir::Block &block);
+  void keepSharedValues(mlir::Block &block);
+  void collectCone(mlir::Value value, llvm::SetVector<mlir::Value> &cone) const;
+
+  const AccessAnalysis &accesses;
+  llvm::DenseSet<mlir::Value> materialized;
+};
+
+/// The index space of a root: kept and reduced dimensions.
+void rootSpace(const Root &root, llvm::SmallVectorImpl<mlir::StringAttr> &kept,
+               llvm::SmallVectorImpl<mlir::StringAttr> &reduced);
+
+} // namespace tessera
+
+#endif // TESSERA_ANALYSIS_PHASES_H

@@ -1,0 +1,68 @@
+//===- codegen.h - From realized loops to machine code ----------*- C++ -*-===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Lowers a realized module (scf, arith, math, llvm) to an object file, and loads
+// object files into the process.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TESSERA_CODEGEN_LLVM_CODEGEN_H
+#define TESSERA_CODEGEN_LLVM_CODEGEN_H
+
+#include "dialect/tile_dialect.h"
+#include "target/target.h"
+#include "tessera/error.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace tessera {
+
+/// Receives the text of a stage, if it is wanted.
+using StageText = std::function<void(const char *stage, std::string text)>;
+
+struct CodegenOptions {
+  tile::Tier tier = tile::Tier::Default;
+  /// Position-independent code, for objects that are linked into programs.
+  bool positionIndependent = true;
+  /// Called with "llvm" (optimized IR) and "asm" when set.
+  StageText stageText;
+};
+
+struct CodegenResult {
+  /// An ELF object.
+  std::string object;
+  int64_t multiplyAdds = 0;
+  /// Seconds spent: lowering to LLVM IR, optimizing, emitting.
+  double lowerSeconds = 0, optimizeSeconds = 0, emitSeconds = 0;
+};
+
+/// Consumes the realized module: it is lowered in place.
+Result<CodegenResult> generateObject(mlir::ModuleOp realized,
+                                     const Target &target,
+                                     const CodegenOptions &options);
+
+/// Machine code loaded from an object file; the code stays valid while this
+/// lives.
+class LoadedObject {
+public:
+  virtual ~LoadedObject() = default;
+  /// The address of a symbol, null if there is none.
+  virtual void *lookup(const std::string &symbol) = 0;
+};
+
+/// Loads an object. `debug` registers it with debuggers and profilers.
+Result<std::shared_ptr<LoadedObject>> loadObject(const std::string &object,
+                                                 const std::string &name,
+                                                 bool debug);
+
+} // namespace tessera
+
+#endif // TESSERA_CODEGEN_LLVM_CODEGEN_H

@@ -1,0 +1,121 @@
+//===- load_object.cpp - Loading object files into the process ------------===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "codegen/llvm/codegen.h"
+
+#include "llvm/ExecutionEngine/JITEventListener.h"
+#include "llvm/ExecutionEngine/Orc/CompileUtils.h"
+#include "llvm/ExecutionEngine/Orc/ExecutionUtils.h"
+#include "llvm/ExecutionEngine/Orc/LLJIT.h"
+#include "llvm/ExecutionEngine/Orc/RTDyldObjectLinkingLayer.h"
+#include "llvm/ExecutionEngine/SectionMemoryManager.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/TargetSelect.h"
+
+#include <atomic>
+#include <mutex>
+
+namespace tessera {
+
+namespace {
+
+/// The process's linker of generated code. It outlives every loaded object.
+class Linker {
+public:
+  static Result<Linker *> get() {
+    static Linker linker;
+    if (!linker.problem.empty())
+      return Error{ErrorFamily::Internal, "codegen.jit", linker.problem, {}};
+    return &linker;
+  }
+
+  llvm::orc::LLJIT &jit() { return *instance; }
+
+private:
+  Linker() {
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    llvm::orc::LLJITBuilder builder;
+    builder.setNumCompileThreads(0);
+    builder.setObjectLinkingLayerCreator(
+        [](llvm::orc::ExecutionSession &session, const llvm::Triple &) {
+          auto layer = std::make_unique<llvm::orc::RTDyldObjectLinkingLayer>(
+              session, [] {
+                return std::make_unique<llvm::SectionMemoryManager>();
+              });
+          if (auto *gdb = llvm::JITEventListener::createGDBRegistrationListener())
+            layer->registerJITEventListener(*gdb);
+          if (getenv("TESSERA_PERF"))
+            if (auto *perf = llvm::JITEventListener::createPerfJITEventListener())
+              layer->registerJITEventListener(*perf);
+          return layer;
+        });
+    auto created = builder.create();
+    if (!created)
+      problem = llvm::toString(created.takeError());
+    else
+      instance = std::move(*created);
+  }
+
+  std::unique_ptr<llvm::orc::LLJIT> instance;
+  std::string problem;
+};
+
+class LoadedInLibrary : public LoadedObject {
+public:
+  LoadedInLibrary(llvm::orc::LLJIT &jit, llvm::orc::JITDylib &library)
+      : jit(jit), library(library) {}
+  ~LoadedInLibrary() override {
+    if (auto error = jit.getExecutionSession().removeJITDylib(library))
+      llvm::consumeError(std::move(error));
+  }
+  void *lookup(const std::string &symbol) override {
+    auto address = jit.lookup(library, symbol);
+    if (!address) {
+      llvm::consumeError(address.takeError());
+      return nullptr;
+    }
+    return address->toPtr<void *>();
+  }
+
+private:
+  llvm::orc::LLJIT &jit;
+  llvm::orc::JITDylib &library;
+};
+
+} // namespace
+
+Result<std::shared_ptr<LoadedObject>>
+loadObject(const std::string &object, const std::string &name, bool) {
+  static std::atomic<uint64_t> serial = 0;
+  Result<Linker *> linker = Linker::get();
+  if (!linker)
+    return linker.error();
+  llvm::orc::LLJIT &jit = (*linker)->jit();
+  auto fail = [](llvm::Error error) {
+    return Error{ErrorFamily::Internal, "codegen.load",
+                 llvm::toString(std::move(error)), {}};
+  };
+  auto library =
+      jit.createJITDylib(name + "." + std::to_string(serial.fetch_add(1)));
+  if (!library)
+    return fail(library.takeError());
+  auto loaded = std::make_shared<LoadedInLibrary>(jit, *library);
+  // Functions of the C math library may be referenced on old targets.
+  auto process = llvm::orc::DynamicLibrarySearchGenerator::GetForCurrentProcess(
+      jit.getDataLayout().getGlobalPrefix());
+  if (!process)
+    return fail(process.takeError());
+  library->addGenerator(std::move(*process));
+  if (auto error = jit.addObjectFile(
+          *library, llvm::MemoryBuffer::getMemBufferCopy(object, name)))
+    return fail(std::move(error));
+  return std::shared_ptr<LoadedObject>(loaded);
+}
+
+} // namespace tessera

@@ -1,0 +1,334 @@
+//===- specialize.cpp - Fixing a kernel's extents -------------------------===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialect/specialize.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/StringMap.h"
+
+using namespace mlir;
+
+namespace tessera {
+
+static std::optional<int64_t> constantOf(Value value) {
+  APInt constant;
+  if (matchPattern(value, m_ConstantInt(&constant)))
+    return constant.getSExtValue();
+  return std::nullopt;
+}
+
+static SourcePosition positionOf(Operation *op) {
+  SourcePosition position;
+  if (auto loc = dyn_cast<FileLineColLoc>(op->getLoc())) {
+    position.file = loc.getFilename().str();
+    position.line = loc.getLine();
+    position.column = loc.getColumn();
+  }
+  return position;
+}
+
+static Error launchError(Operation *op, std::string code, std::string message) {
+  return Error{ErrorFamily::Launch, std::move(code), std::move(message),
+               positionOf(op)};
+}
+
+/// Replaces the own integer ops by constants where both operands are.
+static void foldIntegers(tile::KernelOp kernel) {
+  kernel.walk([&](Operation *op) {
+    if (!isa<tile::DivOp, tile::RemOp, tile::CastOp>(op) ||
+        op->getNumResults() != 1)
+      return;
+    Type type = op->getResult(0).getType();
+    if (!type.isIndex() && !type.isInteger(64))
+      return;
+    SmallVector<int64_t> operands;
+    for (Value operand : op->getOperands()) {
+      std::optional<int64_t> value = constantOf(operand);
+      if (!value || !(operand.getType().isIndex() ||
+                      operand.getType().isInteger(64)))
+        return;
+      operands.push_back(*value);
+    }
+    int64_t value = operands[0];
+    if (operands.size() == 2) {
+      if (operands[0] < 0 || operands[1] < 0)
+        return;
+      bool isDiv = isa<tile::DivOp>(op);
+      value = operands[1] == 0 ? 0
+              : isDiv          ? operands[0] / operands[1]
+                               : operands[0] % operands[1];
+    }
+    OpBuilder builder(op);
+    Value constant = builder.create<arith::ConstantOp>(
+        op->getLoc(), builder.getIntegerAttr(type, value));
+    op->getResult(0).replaceAllUsesWith(constant);
+  });
+}
+
+/// Folds constants and removes dead ops. The canonicalizer's patterns are not
+/// needed for this and cost more.
+static void fold(tile::KernelOp kernel) {
+  foldIntegers(kernel);
+  SmallVector<Operation *> ops;
+  kernel.getBody().walk<WalkOrder::PreOrder>(
+      [&](Operation *op) { ops.push_back(op); });
+  OpBuilder builder(kernel.getContext());
+  for (Operation *op : ops) {
+    if (op->getNumResults() != 1 || op->getNumRegions() > 0 ||
+        isa<arith::ConstantOp>(op))
+      continue;
+    Type type = op->getResult(0).getType();
+    if (isa<RankedTensorType>(type))
+      continue;
+    builder.setInsertionPoint(op);
+    SmallVector<Value, 1> results;
+    if (succeeded(builder.tryFold(op, results)) && results.size() == 1)
+      op->getResult(0).replaceAllUsesWith(results[0]);
+    else if (isa<tile::DivOp, tile::RemOp, tile::CastOp>(op))
+      foldIntegers(kernel);
+  }
+  for (Operation *op : llvm::reverse(ops))
+    if (isOpTriviallyDead(op))
+      op->erase();
+}
+
+template <typename Access>
+static Result<void> checkBindings(tile::KernelOp kernel, Access op,
+                                  const ViewExtents &extents,
+                                  const llvm::StringMap<int64_t> &dims) {
+  auto view = cast<BlockArgument>(op.getView());
+  const std::vector<int64_t> &actual = extents[view.getArgNumber()];
+  for (unsigned axis = 0; axis < actual.size(); ++axis) {
+    StringAttr dim = op.getBoundDim(axis);
+    if (!dim)
+      continue;
+    auto known = dims.find(dim.getValue());
+    if (known == dims.end() || known->second == actual[axis])
+      continue;
+    return launchError(
+        op, "launch.extent",
+        ("argument '" + kernel.getArgName(view.getArgNumber()) + "': extent " +
+         Twine(axis) + " is " + Twine(actual[axis]) + ", dimension '" +
+         dim.getValue() + "' is " + Twine(known->second))
+            .str());
+  }
+  return {};
+}
+
+Result<void> specialize(tile::KernelOp kernel, const ViewExtents &extents) {
+  Block &body = kernel.getBody().front();
+  for (BlockArgument argument : body.getArguments()) {
+    auto view = dyn_cast<tile::ViewType>(argument.getType());
+    const std::vector<int64_t> &given = extents[argument.getArgNumber()];
+    if (view && int64_t(given.size()) != view.getRank())
+      return launchError(
+          kernel, "launch.rank",
+          ("argument '" + kernel.getArgName(argument.getArgNumber()) +
+           "': rank is " + Twine(given.size()) + ", expected " +
+           Twine(view.getRank()))
+              .str());
+  }
+  kernel.walk([&](tile::ExtentOp op) {
+    auto view = cast<BlockArgument>(op.getView());
+    OpBuilder builder(op);
+    Value constant = builder.create<arith::ConstantIndexOp>(
+        op.getLoc(), extents[view.getArgNumber()][op.getAxis()]);
+    op.getResult().replaceAllUsesWith(constant);
+    op.erase();
+  });
+  // Dimensions may be declared in terms of earlier ones, so fold and substitute
+  // until nothing changes.
+  llvm::StringMap<int64_t> dims;
+  for (bool changed = true; changed;) {
+    changed = false;
+    fold(kernel);
+    kernel.walk([&](tile::DimOp dim) {
+      if (std::optional<int64_t> extent = constantOf(dim.getExtent()))
+        changed |= dims.try_emplace(dim.getName(), *extent).second;
+    });
+    kernel.walk([&](tile::DimSizeOp op) {
+      auto known = dims.find(op.getDim());
+      if (known == dims.end())
+        return;
+      OpBuilder builder(op);
+      Value constant = builder.create<arith::ConstantIndexOp>(op.getLoc(),
+                                                              known->second);
+      op.getResult().replaceAllUsesWith(constant);
+      op.erase();
+      changed = true;
+    });
+  }
+  Result<void> status;
+  kernel.walk([&](Operation *op) {
+    if (auto dim = dyn_cast<tile::DimOp>(op)) {
+      std::optional<int64_t> extent = constantOf(dim.getExtent());
+      if (extent && *extent < 0)
+        status = launchError(op, "launch.extent",
+                             ("dimension '" + dim.getName() + "' has extent " +
+                              Twine(*extent) + ", expected at least 0")
+                                 .str());
+    } else if (auto load = dyn_cast<tile::LoadOp>(op)) {
+      status = checkBindings(kernel, load, extents, dims);
+    } else if (auto store = dyn_cast<tile::StoreOp>(op)) {
+      status = checkBindings(kernel, store, extents, dims);
+    } else if (auto scatter = dyn_cast<tile::ScatterOp>(op)) {
+      status = checkBindings(kernel, scatter, extents, dims);
+    }
+    return status ? WalkResult::advance() : WalkResult::interrupt();
+  });
+  return status;
+}
+
+//===----------------------------------------------------------------------===//
+// Extents from dimensions
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Evaluates index arithmetic under partly known view extents.
+class ExtentEvaluator {
+public:
+  ExtentEvaluator(const llvm::StringMap<int64_t> &dims,
+                  const std::vector<std::vector<std::optional<int64_t>>> &axes)
+      : dims(dims), axes(axes) {}
+
+  std::optional<int64_t> evaluate(Value value) {
+    if (std::optional<int64_t> constant = constantOf(value))
+      return constant;
+    Operation *op = value.getDefiningOp();
+    if (!op)
+      return std::nullopt;
+    if (auto extent = dyn_cast<tile::ExtentOp>(op))
+      return axes[cast<BlockArgument>(extent.getView()).getArgNumber()]
+                 [extent.getAxis()];
+    if (auto size = dyn_cast<tile::DimSizeOp>(op)) {
+      auto known = dims.find(size.getDim());
+      return known == dims.end() ? std::nullopt
+                                 : std::optional<int64_t>(known->second);
+    }
+    if (isa<tile::CastOp, arith::IndexCastOp>(op))
+      return evaluate(op->getOperand(0));
+    if (op->getNumOperands() != 2)
+      return std::nullopt;
+    std::optional<int64_t> a = evaluate(op->getOperand(0));
+    std::optional<int64_t> b = evaluate(op->getOperand(1));
+    if (!a || !b)
+      return std::nullopt;
+    if (isa<arith::AddIOp>(op))
+      return *a + *b;
+    if (isa<arith::SubIOp>(op))
+      return *a - *b;
+    if (isa<arith::MulIOp>(op))
+      return *a * *b;
+    if (isa<arith::MinSIOp>(op))
+      return std::min(*a, *b);
+    if (isa<arith::MaxSIOp>(op))
+      return std::max(*a, *b);
+    if (isa<tile::DivOp>(op))
+      return *b == 0 ? 0 : *a / *b;
+    if (isa<tile::RemOp>(op))
+      return *b == 0 ? 0 : *a % *b;
+    return std::nullopt;
+  }
+
+private:
+  const llvm::StringMap<int64_t> &dims;
+  const std::vector<std::vector<std::optional<int64_t>>> &axes;
+};
+} // namespace
+
+Result<ViewExtents>
+extentsFromDims(tile::KernelOp kernel,
+                const std::map<std::string, int64_t> &given) {
+  llvm::StringMap<int64_t> dims;
+  std::string names;
+  llvm::StringMap<bool> declared;
+  kernel.walk([&](tile::DimOp dim) {
+    declared[dim.getName()] = true;
+    names += (names.empty() ? "" : ", ") + dim.getName().str();
+  });
+  for (const auto &[name, extent] : given) {
+    if (!declared.count(name))
+      return Error{ErrorFamily::Usage, "usage.dims",
+                   "kernel '" + kernel.getSymName().str() +
+                       "' has no dimension '" + name + "'; it has " + names,
+                   {}};
+    if (extent < 0)
+      return Error{ErrorFamily::Usage, "usage.dims",
+                   "dimension '" + name + "' is " + std::to_string(extent) +
+                       ", expected at least 0",
+                   {}};
+    dims[name] = extent;
+  }
+  Block &body = kernel.getBody().front();
+  std::vector<std::vector<std::optional<int64_t>>> axes;
+  for (BlockArgument argument : body.getArguments()) {
+    auto view = dyn_cast<tile::ViewType>(argument.getType());
+    axes.emplace_back(view ? view.getRank() : 0);
+  }
+  ExtentEvaluator evaluator(dims, axes);
+  auto bind = [&](auto op) {
+    bool changed = false;
+    auto view = cast<BlockArgument>(op.getView());
+    auto &known = axes[view.getArgNumber()];
+    for (unsigned axis = 0; axis < known.size(); ++axis)
+      if (StringAttr dim = op.getBoundDim(axis); dim && !known[axis])
+        if (auto it = dims.find(dim.getValue()); it != dims.end()) {
+          known[axis] = it->second;
+          changed = true;
+        }
+    return changed;
+  };
+  for (bool changed = true; changed;) {
+    changed = false;
+    kernel.walk([&](Operation *op) {
+      if (auto dim = dyn_cast<tile::DimOp>(op)) {
+        // A dimension declared as an axis's extent determines that axis, and
+        // the other way round.
+        if (auto extent = dim.getExtent().getDefiningOp<tile::ExtentOp>()) {
+          auto &axis = axes[cast<BlockArgument>(extent.getView())
+                                .getArgNumber()][extent.getAxis()];
+          auto known = dims.find(dim.getName());
+          if (!axis && known != dims.end()) {
+            axis = known->second;
+            changed = true;
+          }
+        }
+        if (!dims.count(dim.getName()))
+          if (std::optional<int64_t> value =
+                  evaluator.evaluate(dim.getExtent())) {
+            dims[dim.getName()] = *value;
+            changed = true;
+          }
+      } else if (auto load = dyn_cast<tile::LoadOp>(op)) {
+        changed |= bind(load);
+      } else if (auto store = dyn_cast<tile::StoreOp>(op)) {
+        changed |= bind(store);
+      } else if (auto scatter = dyn_cast<tile::ScatterOp>(op)) {
+        changed |= bind(scatter);
+      }
+    });
+  }
+  ViewExtents extents;
+  for (auto [number, view] : llvm::enumerate(axes)) {
+    auto &out = extents.emplace_back();
+    for (auto [axis, extent] : llvm::enumerate(view)) {
+      if (!extent)
+        return Error{ErrorFamily::Usage, "usage.dims",
+                     ("extent " + Twine(axis) + " of '" +
+                      kernel.getArgName(number) +
+                      "' does not follow from the given dimensions; give the "
+                      "array with --input, or more of --dims " + names)
+                         .str(),
+                     {}};
+      out.push_back(*extent);
+    }
+  }
+  return extents;
+}
+
+} // namespace tessera

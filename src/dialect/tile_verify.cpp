@@ -1,0 +1,776 @@
+//===- tile_verify.cpp - What a valid Tile program is ---------------------===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The invariants, each checked below under its number:
+//
+//  I1   A tile type is a scalar, or a tensor with dynamic extents whose encoding
+//       is a list of distinct, non-empty dimension names, one per axis.
+//  I2   Every dimension that a kernel names is declared by exactly one tile.dim,
+//       earlier, in the same or an enclosing region.
+//  I3   A kernel's parameters are views or scalars other than index, with
+//       distinct non-empty names; a default belongs to a scalar and has its
+//       type.
+//  I4   A kernel contains only ops of the Tile dialect and of the allow-list.
+//  I5   tile.parallel has one index argument per dimension, dimensions distinct.
+//  I6   A loop's block takes the index coordinate and then the carried values;
+//       initial values, block arguments, yielded values and results agree.
+//  I7   tile.fold: as I6 for the body's yield; `combine` takes left and right
+//       values and yields as many, without memory effects.
+//  I8   tile.if: both branches yield the results; results need an else branch.
+//  I9   An access has one subscript per axis of the view; a step is nonzero
+//       exactly where there is a dimension; the dimensions of different axes
+//       differ; offsets are index scalars or integer or index tiles.
+//  I10  The tile of an access has the access's dimensions, in order, and the
+//       view's compute type.
+//  I11  A write needs a writable view.
+//  I12  A mask is an i1 tile of the access's dimensions; a fill is a scalar of
+//       the compute type.
+//  I13  Shape ops: broadcast keeps the input's dimensions in order, transpose
+//       permutes them, all keep the element type; iota is i64 or index along its
+//       own dimension; gather's result is the indices' dimensions and then the
+//       source's without `along`.
+//  I14  Own elementwise ops take the class of types they are defined for.
+//  I15  reduce and scan: `over` and `along` are dimensions of the inputs; result
+//       dimensions follow; the combiner fits the element type; a region and
+//       identities are present exactly for `custom`, and fit.
+//  I16  arg_reduce: max or min; the result is i64 without `along`.
+//  I17  sort: all tiles have the same dimensions, `along` among them; results
+//       repeat the input types.
+//  I18  contract: reduced dimensions are in both operands, the result's are the
+//       remaining ones of the operands; one element type throughout.
+//  I19  tile.extent's axis lies within the view's rank.
+//
+// Not checked: independence of parallel instances, promised bounds, equal
+// element counts of reshape, and values of extents. Those depend on the call;
+// the interpreter reports them.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialect/tile_dialect.h"
+#include "dialect/tile_op_lists.h"
+
+#include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace tessera::tile;
+
+namespace {
+
+bool isTileElement(Type type) {
+  if (auto integer = dyn_cast<IntegerType>(type))
+    return integer.isSignless() &&
+           llvm::is_contained({1u, 8u, 16u, 32u, 64u}, integer.getWidth());
+  return type.isIndex() || type.isF32() || type.isF64();
+}
+
+/// I1.
+LogicalResult verifyTileType(Operation *op, Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor) {
+    if (isa<ViewType>(type) || isTileElement(type))
+      return success();
+    return op->emitOpError() << "has type " << type << ", which is not a tile";
+  }
+  if (!isTileElement(tensor.getElementType()))
+    return op->emitOpError() << "has element type " << tensor.getElementType()
+                             << ", which is not a compute type";
+  SmallVector<StringAttr> dims = getDims(tensor);
+  auto encoding = dyn_cast_or_null<ArrayAttr>(tensor.getEncoding());
+  if (tensor.getRank() == 0 || !encoding ||
+      int64_t(dims.size()) != tensor.getRank() ||
+      encoding.size() != dims.size())
+    return op->emitOpError() << "has type " << type
+                             << "; expected one dimension name per axis";
+  llvm::StringSet<> seen;
+  for (auto [dim, extent] : llvm::zip(dims, tensor.getShape())) {
+    if (dim.getValue().empty() || !seen.insert(dim.getValue()).second)
+      return op->emitOpError()
+             << "has type " << type
+             << "; expected distinct, non-empty dimension names";
+    if (!ShapedType::isDynamic(extent))
+      return op->emitOpError() << "has type " << type
+                               << "; extents are given by tile.dim, expected "
+                                  "'?' for every axis";
+  }
+  return success();
+}
+
+std::string joined(ArrayRef<StringAttr> dims) {
+  std::string text = "[";
+  for (StringAttr dim : dims)
+    text += (text.size() > 1 ? ", " : "") + dim.getValue().str();
+  return text + "]";
+}
+
+/// The names an op mentions beside its types.
+void collectNames(Operation *op, SmallVectorImpl<StringAttr> &names) {
+  auto addAll = [&](ArrayAttr list) {
+    for (Attribute name : list)
+      if (auto text = cast<StringAttr>(name); !text.getValue().empty())
+        names.push_back(text);
+  };
+  llvm::TypeSwitch<Operation *>(op)
+      .Case<ParallelOp>([&](auto op) { addAll(op.getDims()); })
+      .Case<SerialOp, PipelineOp, FoldOp, IotaOp, DimSizeOp>(
+          [&](auto op) { names.push_back(op.getDimAttr()); })
+      .Case<LoadOp, StoreOp, ScatterOp>(
+          [&](auto op) { addAll(op.getAxisDims()); })
+      .Case<ReduceOp, ContractOp>([&](auto op) { addAll(op.getOver()); })
+      .Case<ScanOp, ArgReduceOp, SortOp, GatherOp>(
+          [&](auto op) { names.push_back(op.getAlongAttr()); });
+}
+
+/// Walks a kernel checking I1, I2 and I4.
+class ScopeChecker {
+public:
+  LogicalResult check(Region &region) {
+    size_t depth = inScope.size();
+    for (Block &block : region)
+      for (Operation &op : block)
+        if (failed(check(op)))
+          return failure();
+    while (inScope.size() > depth) {
+      visible.erase(inScope.back());
+      inScope.pop_back();
+    }
+    return success();
+  }
+
+private:
+  LogicalResult check(Operation &op) {
+    if (!isAllowedOp(&op) || isa<KernelOp>(op))
+      return op.emitOpError("is not allowed in a kernel");
+    SmallVector<StringAttr> names;
+    collectNames(&op, names);
+    auto addType = [&](Type type) {
+      llvm::append_range(names, getDims(type));
+      return verifyTileType(&op, type);
+    };
+    for (Type type : op.getResultTypes())
+      if (failed(addType(type)))
+        return failure();
+    for (Region &region : op.getRegions())
+      for (Block &block : region)
+        for (Type type : block.getArgumentTypes())
+          if (failed(addType(type)))
+            return failure();
+    for (StringAttr name : names)
+      if (!visible.contains(name.getValue()))
+        return op.emitOpError() << "names dimension '" << name.getValue()
+                                << "', which no tile.dim declares before";
+    if (auto dim = dyn_cast<DimOp>(op)) {
+      if (dim.getName().empty() || !declared.insert(dim.getName()).second)
+        return op.emitOpError() << "declares dimension '" << dim.getName()
+                                << "' again or without a name";
+      visible.insert(dim.getName());
+      inScope.push_back(dim.getName());
+    }
+    for (Region &region : op.getRegions())
+      if (failed(check(region)))
+        return failure();
+    return success();
+  }
+
+  llvm::StringSet<> declared, visible;
+  SmallVector<StringRef> inScope;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Kernel and structure
+//===----------------------------------------------------------------------===//
+
+LogicalResult KernelOp::verify() {
+  if (getBody().empty())
+    return emitOpError("has no body");
+  if (getArgNames().size() != getBody().getNumArguments() ||
+      getArgDefaults().size() != getBody().getNumArguments())
+    return emitOpError() << "names " << getArgNames().size()
+                         << " parameters, the body takes "
+                         << getBody().getNumArguments();
+  llvm::StringSet<> seen; // I3
+  for (auto [argument, name, value] : llvm::zip(
+           getBody().getArguments(), getArgNames(), getArgDefaults())) {
+    StringRef text = cast<StringAttr>(name).getValue();
+    if (text.empty() || !seen.insert(text).second)
+      return emitOpError() << "has two parameters named '" << text
+                           << "' or one without a name";
+    Type type = argument.getType();
+    if (isa<ViewType>(type)) {
+      if (!isa<UnitAttr>(value))
+        return emitOpError() << "gives view '" << text << "' a default";
+      continue;
+    }
+    if (!isTileElement(type) || type.isIndex())
+      return emitOpError() << "parameter '" << text << "' has type " << type
+                           << "; expected a view or a scalar";
+    auto typed = dyn_cast<TypedAttr>(value);
+    if (!isa<UnitAttr>(value) && (!typed || typed.getType() != type))
+      return emitOpError() << "default of '" << text << "' is " << value
+                           << ", expected a value of type " << type;
+  }
+  return success();
+}
+
+LogicalResult KernelOp::verifyRegions() {
+  return ScopeChecker().check(getBody());
+}
+
+LogicalResult ExtentOp::verify() {
+  int64_t axis = getAxis(); // I19
+  int64_t rank = cast<ViewType>(getView().getType()).getRank();
+  if (axis < 0 || axis >= rank)
+    return emitOpError() << "axis " << axis << " of a view of rank " << rank;
+  return success();
+}
+
+LogicalResult ParallelOp::verifyRegions() {
+  llvm::StringSet<> seen; // I5
+  for (Attribute dim : getDims())
+    if (!seen.insert(cast<StringAttr>(dim).getValue()).second)
+      return emitOpError() << "names dimension " << dim << " twice";
+  if (getBody().getNumArguments() != getDims().size() ||
+      !llvm::all_of(getBody().getArgumentTypes(),
+                    [](Type type) { return type.isIndex(); }))
+    return emitOpError("needs one index argument per dimension");
+  return success();
+}
+
+static LogicalResult verifyYield(Operation *op, Block &block,
+                                 TypeRange expected) {
+  auto yield = block.empty() ? nullptr : dyn_cast<YieldOp>(block.back());
+  if (!yield)
+    return op->emitOpError("has a region without tile.yield");
+  if (yield.getValues().getTypes() != expected)
+    return yield.emitOpError() << "yields (" << yield.getValues().getTypes()
+                               << "), expected (" << expected << ")";
+  return success();
+}
+
+template <typename Loop> static LogicalResult verifyLoop(Loop op) {
+  Block &block = op.getBody().front(); // I6
+  TypeRange carried = op.getInits().getTypes();
+  if (block.getNumArguments() != carried.size() + 1 ||
+      !block.getArgument(0).getType().isIndex() ||
+      TypeRange(block.getArgumentTypes()).drop_front() != carried)
+    return op.emitOpError("needs the index coordinate and one block argument "
+                          "per carried value, of its type");
+  if (op.getResults().getTypes() != carried)
+    return op.emitOpError("needs one result per carried value, of its type");
+  return verifyYield(op, block, carried);
+}
+
+LogicalResult SerialOp::verifyRegions() { return verifyLoop(*this); }
+LogicalResult PipelineOp::verifyRegions() { return verifyLoop(*this); }
+
+/// A combining region: 2n arguments, n yielded values, nothing but pure ops.
+static LogicalResult verifyCombine(Operation *op, Region &region,
+                                   TypeRange types) {
+  if (region.empty())
+    return op->emitOpError("needs a combining region");
+  Block &block = region.front();
+  SmallVector<Type> expected(types.begin(), types.end());
+  expected.append(types.begin(), types.end());
+  if (TypeRange(block.getArgumentTypes()) != TypeRange(expected))
+    return op->emitOpError() << "combining region takes ("
+                             << block.getArgumentTypes() << "), expected ("
+                             << TypeRange(expected) << ")";
+  for (Operation &inner : block)
+    if (!isMemoryEffectFree(&inner) || inner.getNumRegions() > 0)
+      return inner.emitOpError("is not allowed in a combining region; expected "
+                               "ops without regions or memory effects");
+  return verifyYield(op, block, types);
+}
+
+LogicalResult FoldOp::verifyRegions() {
+  TypeRange types = getInits().getTypes(); // I7
+  Block &block = getBody().front();
+  if (block.getNumArguments() != 1 ||
+      !block.getArgument(0).getType().isIndex())
+    return emitOpError("needs the index coordinate as its block argument");
+  if (getResults().getTypes() != types)
+    return emitOpError("needs one result per initial value, of its type");
+  if (failed(verifyYield(*this, block, types)))
+    return failure();
+  return verifyCombine(*this, getCombine(), types);
+}
+
+LogicalResult IfOp::verify() {
+  if (getNumResults() > 0 && getElseRegion().empty()) // I8
+    return emitOpError("has results and no else branch");
+  return success();
+}
+
+LogicalResult IfOp::verifyRegions() {
+  for (Region *region : {&getThenRegion(), &getElseRegion()}) // I8
+    if (!region->empty() &&
+        failed(verifyYield(*this, region->front(), getResultTypes())))
+      return failure();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+template <typename Access> static Value axisOffset(Access op, unsigned axis) {
+  ArrayRef<bool> has = op.getAxisHasOffset();
+  if (!has[axis])
+    return {};
+  return op.getOffsets()[llvm::count(has.take_front(axis), true)];
+}
+
+template <typename Access>
+static SmallVector<StringAttr> accessDims(Access op) {
+  SmallVector<StringAttr> dims;
+  auto add = [&](StringAttr dim) {
+    if (!llvm::is_contained(dims, dim))
+      dims.push_back(dim);
+  };
+  for (unsigned axis = 0, end = op.getAxisDims().size(); axis < end; ++axis) {
+    if (auto dim = cast<StringAttr>(op.getAxisDims()[axis]);
+        !dim.getValue().empty())
+      add(dim);
+    if (Value offset = axisOffset(op, axis))
+      llvm::for_each(getDims(offset.getType()), add);
+  }
+  return dims;
+}
+
+/// The dimension whose coordinate `value` is, null when it is computed.
+static StringAttr coordinateDim(Value value) {
+  auto argument = dyn_cast_or_null<BlockArgument>(value);
+  if (!argument)
+    return {};
+  Operation *parent = argument.getOwner()->getParentOp();
+  if (auto parallel = dyn_cast<ParallelOp>(parent))
+    return cast<StringAttr>(parallel.getDims()[argument.getArgNumber()]);
+  if (argument.getArgNumber() != 0)
+    return {};
+  if (auto serial = dyn_cast<SerialOp>(parent))
+    return serial.getDimAttr();
+  if (auto pipeline = dyn_cast<PipelineOp>(parent))
+    return pipeline.getDimAttr();
+  if (auto fold = dyn_cast<FoldOp>(parent))
+    return fold.getDimAttr();
+  return {};
+}
+
+template <typename Access>
+static StringAttr boundDim(Access op, unsigned axis) {
+  Value offset = axisOffset(op, axis);
+  if (op.getAxisDim(axis).empty())
+    return coordinateDim(offset);
+  if (offset || op.getAxisStep(axis) != 1)
+    return {};
+  return cast<StringAttr>(op.getAxisDims()[axis]);
+}
+
+#define TESSERA_ACCESS_METHODS(Op)                                             \
+  Value Op::getAxisOffset(unsigned axis) { return axisOffset(*this, axis); }   \
+  SmallVector<StringAttr> Op::getAccessDims() { return accessDims(*this); }    \
+  StringAttr Op::getBoundDim(unsigned axis) { return boundDim(*this, axis); }
+TESSERA_ACCESS_METHODS(LoadOp)
+TESSERA_ACCESS_METHODS(StoreOp)
+TESSERA_ACCESS_METHODS(ScatterOp)
+#undef TESSERA_ACCESS_METHODS
+
+template <typename Access>
+static LogicalResult verifyAccess(Access op, Type tile, Value mask) {
+  auto view = cast<ViewType>(op.getView().getType());
+  size_t rank = view.getRank(); // I9
+  if (op.getAxisDims().size() != rank || op.getAxisSteps().size() != rank ||
+      op.getAxisHasOffset().size() != rank)
+    return op.emitOpError() << "has " << op.getAxisDims().size()
+                            << " subscripts for a view of rank " << rank;
+  if (size_t(llvm::count(op.getAxisHasOffset(), true)) !=
+      op.getOffsets().size())
+    return op.emitOpError("has another number of offsets than its subscripts "
+                          "use");
+  llvm::StringSet<> seen;
+  for (unsigned axis = 0; axis < rank; ++axis) {
+    StringRef dim = op.getAxisDim(axis);
+    if (dim.empty() != (op.getAxisStep(axis) == 0) ||
+        (dim.empty() && !op.getAxisHasOffset()[axis]))
+      return op.emitOpError() << "subscript " << axis
+                              << " needs a dimension with a nonzero step, or "
+                                 "an offset";
+    if (!dim.empty() && !seen.insert(dim).second)
+      return op.emitOpError() << "indexes two axes by dimension '" << dim
+                              << "'";
+  }
+  for (Value offset : op.getOffsets()) {
+    Type type = offset.getType();
+    if (!type.isIndex() &&
+        !(isa<RankedTensorType>(type) &&
+          (getElement(type).isIndex() || getElement(type).isInteger(64))))
+      return op.emitOpError() << "has an offset of type " << type
+                              << "; expected index or a tile of i64 or index";
+  }
+  SmallVector<StringAttr> dims = op.getAccessDims(); // I10
+  if (getDims(tile) != dims)
+    return op.emitOpError() << "spans " << joined(dims) << ", the tile has "
+                            << joined(getDims(tile));
+  if (getElement(tile) != view.getComputeType())
+    return op.emitOpError() << "has element type " << getElement(tile)
+                            << "; the view computes in "
+                            << view.getComputeType();
+  if (mask && (!getElement(mask.getType()).isInteger(1) || // I12
+               getDims(mask.getType()) != dims))
+    return op.emitOpError() << "has a mask of type " << mask.getType()
+                            << "; expected i1 over " << joined(dims);
+  return success();
+}
+
+LogicalResult LoadOp::verify() {
+  if (failed(verifyAccess(*this, getResult().getType(), getMask())))
+    return failure();
+  if (getFill() && getFill().getType() != getViewType().getComputeType())
+    return emitOpError() << "has a fill of type " << getFill().getType()
+                         << "; the view computes in "
+                         << getViewType().getComputeType(); // I12
+  return success();
+}
+
+void LoadOp::getEffects(
+    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
+        &effects) {
+  effects.emplace_back(MemoryEffects::Read::get());
+}
+
+template <typename Write> static LogicalResult verifyWrite(Write op) {
+  if (!op.getViewType().isWritable()) // I11
+    return op.emitOpError("writes to a read-only view");
+  return verifyAccess(op, op.getValue().getType(), op.getMask());
+}
+
+LogicalResult StoreOp::verify() { return verifyWrite(*this); }
+
+void StoreOp::getEffects(
+    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
+        &effects) {
+  effects.emplace_back(MemoryEffects::Write::get());
+}
+
+/// I15: whether a named combiner is defined for an element type.
+static bool combines(Combiner combiner, Type element) {
+  bool isFloat = isa<FloatType>(element);
+  switch (combiner) {
+  case Combiner::Add:
+  case Combiner::Mul:
+  case Combiner::Max:
+  case Combiner::Min:
+    return !element.isInteger(1);
+  case Combiner::MaxNum:
+  case Combiner::MinNum:
+    return isFloat;
+  case Combiner::UMax:
+  case Combiner::UMin:
+    return !isFloat && !element.isInteger(1);
+  case Combiner::And:
+  case Combiner::Or:
+  case Combiner::Xor:
+    return !isFloat;
+  case Combiner::Custom:
+    return true;
+  }
+  return false;
+}
+
+LogicalResult ScatterOp::verify() {
+  if (getCombiner() == Combiner::Custom ||
+      !combines(getCombiner(), getElement(getValue().getType())))
+    return emitOpError() << "combiner " << stringifyCombiner(getCombiner())
+                         << " does not fit "
+                         << getElement(getValue().getType());
+  return verifyWrite(*this);
+}
+
+void ScatterOp::getEffects(
+    SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
+        &effects) {
+  effects.emplace_back(MemoryEffects::Read::get());
+  effects.emplace_back(MemoryEffects::Write::get());
+}
+
+//===----------------------------------------------------------------------===//
+// Shape (I13)
+//===----------------------------------------------------------------------===//
+
+static LogicalResult verifySameElement(Operation *op) {
+  Type from = getElement(op->getOperand(0).getType());
+  Type to = getElement(op->getResult(0).getType());
+  if (from != to)
+    return op->emitOpError() << "changes the element type from " << from
+                             << " to " << to;
+  return success();
+}
+
+LogicalResult BroadcastOp::verify() {
+  SmallVector<StringAttr> from = getDims(getInput().getType());
+  SmallVector<StringAttr> kept;
+  for (StringAttr dim : getDims(getResult().getType()))
+    if (llvm::is_contained(from, dim))
+      kept.push_back(dim);
+  if (kept != from)
+    return emitOpError() << "from " << joined(from) << " to "
+                         << joined(getDims(getResult().getType()))
+                         << " does not keep the input's dimensions in order";
+  return verifySameElement(*this);
+}
+
+LogicalResult TransposeOp::verify() {
+  SmallVector<StringAttr> from = getDims(getInput().getType());
+  SmallVector<StringAttr> to = getDims(getResult().getType());
+  if (from.size() != to.size() ||
+      !std::is_permutation(from.begin(), from.end(), to.begin()))
+    return emitOpError() << "from " << joined(from) << " to " << joined(to)
+                         << " is not a permutation";
+  return verifySameElement(*this);
+}
+
+LogicalResult ReshapeOp::verify() { return verifySameElement(*this); }
+
+LogicalResult IotaOp::verify() {
+  SmallVector<StringAttr> dims = getDims(getResult().getType());
+  Type element = getElement(getResult().getType());
+  if (dims.size() != 1 || dims[0] != getDimAttr() ||
+      !(element.isInteger(64) || element.isIndex()))
+    return emitOpError() << "has type " << getResult().getType()
+                         << "; expected i64 or index along '" << getDim()
+                         << "'";
+  return success();
+}
+
+LogicalResult GatherOp::verify() {
+  SmallVector<StringAttr> source = getDims(getSource().getType());
+  if (indexOf(source, getAlongAttr()) < 0)
+    return emitOpError() << "gathers along '" << getAlong()
+                         << "', which is not a dimension of the source";
+  Type index = getElement(getIndices().getType());
+  if (!index.isInteger(64) && !index.isIndex())
+    return emitOpError() << "has indices of type " << index
+                         << "; expected i64 or index";
+  SmallVector<StringAttr> dims = getDims(getIndices().getType());
+  for (StringAttr dim : source) {
+    if (dim == getAlongAttr())
+      continue;
+    if (llvm::is_contained(dims, dim))
+      return emitOpError() << "has dimension '" << dim.getValue()
+                           << "' in both source and indices";
+    dims.push_back(dim);
+  }
+  if (getDims(getResult().getType()) != dims)
+    return emitOpError() << "has result dimensions "
+                         << joined(getDims(getResult().getType()))
+                         << ", expected " << joined(dims);
+  if (getFill() && getFill().getType() != getElement(getResult().getType()))
+    return emitOpError() << "has a fill of type " << getFill().getType();
+  return verifySameElement(*this);
+}
+
+//===----------------------------------------------------------------------===//
+// Elementwise (I14)
+//===----------------------------------------------------------------------===//
+
+template <typename Predicate>
+static LogicalResult verifyClass(Operation *op, Predicate fits,
+                                 StringRef expected) {
+  Type element = getElement(op->getResult(0).getType());
+  if (fits(element))
+    return success();
+  return op->emitOpError() << "is defined on " << expected << ", found "
+                           << element;
+}
+static bool isInt(Type type) {
+  return type.isIndex() || (isa<IntegerType>(type) && !type.isInteger(1));
+}
+static bool isFloatType(Type type) { return isa<FloatType>(type); }
+
+LogicalResult DivOp::verify() { return verifyClass(*this, isInt, "integers"); }
+LogicalResult RemOp::verify() { return verifyClass(*this, isInt, "integers"); }
+LogicalResult ShlOp::verify() { return verifyClass(*this, isInt, "integers"); }
+LogicalResult ShrOp::verify() { return verifyClass(*this, isInt, "integers"); }
+LogicalResult MaxNumOp::verify() {
+  return verifyClass(*this, isFloatType, "floats");
+}
+LogicalResult MinNumOp::verify() {
+  return verifyClass(*this, isFloatType, "floats");
+}
+LogicalResult SigmoidOp::verify() {
+  return verifyClass(*this, isFloatType, "floats");
+}
+
+LogicalResult RoundToOp::verify() {
+  Type type = getType();
+  if (!(type.isF16() || type.isBF16() || type.isF32() ||
+        isa<Float8E4M3FNType, Float8E5M2Type>(type)))
+    return emitOpError() << "rounds to " << type
+                         << "; expected f16, bf16, f8E4M3FN, f8E5M2 or f32";
+  return verifyClass(*this, isFloatType, "floats");
+}
+
+LogicalResult CastOp::verify() {
+  if (getDims(getInput().getType()) != getDims(getResult().getType()))
+    return emitOpError() << "changes dimensions from "
+                         << joined(getDims(getInput().getType())) << " to "
+                         << joined(getDims(getResult().getType()));
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Reductions, scans, contraction, order
+//===----------------------------------------------------------------------===//
+
+/// I15, what reduce and scan share; `reduced` are the dimensions combined.
+template <typename Op>
+static LogicalResult verifyCombination(Op op, ArrayRef<StringAttr> reduced,
+                                       bool keepsDims) {
+  if (op.getInputs().empty() ||
+      op.getInputs().size() != op.getResults().size())
+    return op.emitOpError("needs inputs, and as many results");
+  SmallVector<StringAttr> dims = getDims(op.getInputs()[0].getType());
+  SmallVector<StringAttr> rest;
+  for (StringAttr dim : dims)
+    if (keepsDims || !llvm::is_contained(reduced, dim))
+      rest.push_back(dim);
+  llvm::StringSet<> seen;
+  for (StringAttr dim : reduced)
+    if (!llvm::is_contained(dims, dim) || !seen.insert(dim.getValue()).second)
+      return op.emitOpError() << "combines along '" << dim.getValue()
+                              << "', which is not a dimension of "
+                              << joined(dims) << " or is named twice";
+  for (auto [input, result] : llvm::zip(op.getInputs(), op.getResults())) {
+    if (getDims(input.getType()) != dims)
+      return op.emitOpError("needs inputs of the same dimensions");
+    if (getDims(result.getType()) != rest ||
+        getElement(result.getType()) != getElement(input.getType()))
+      return op.emitOpError()
+             << "has result type " << result.getType() << ", expected "
+             << getTileType(getElement(input.getType()), rest);
+  }
+  bool custom = op.getCombiner() == Combiner::Custom;
+  if (custom != !op.getRegion().empty() ||
+      op.getIdentities().size() != (custom ? op.getInputs().size() : 0))
+    return op.emitOpError("needs identities and a region exactly for the "
+                          "custom combiner");
+  if (!custom && op.getInputs().size() != 1)
+    return op.emitOpError("takes one input with a named combiner");
+  Type element = getElement(op.getInputs()[0].getType());
+  if (!combines(op.getCombiner(), element))
+    return op.emitOpError() << "combiner "
+                            << stringifyCombiner(op.getCombiner())
+                            << " does not fit " << element;
+  for (auto [input, identity] : llvm::zip(op.getInputs(), op.getIdentities()))
+    if (identity.getType() != getElement(input.getType()))
+      return op.emitOpError() << "has an identity of type "
+                              << identity.getType() << " for elements of type "
+                              << getElement(input.getType());
+  return success();
+}
+
+template <typename Op> static LogicalResult verifyCombinationRegion(Op op) {
+  if (op.getRegion().empty())
+    return success();
+  SmallVector<Type> elements;
+  for (Value input : op.getInputs())
+    elements.push_back(getElement(input.getType()));
+  return verifyCombine(op, op.getRegion(), elements);
+}
+
+LogicalResult ReduceOp::verify() {
+  SmallVector<StringAttr> over;
+  for (Attribute dim : getOver())
+    over.push_back(cast<StringAttr>(dim));
+  if (over.empty())
+    return emitOpError("reduces over no dimension");
+  return verifyCombination(*this, over, /*keepsDims=*/false);
+}
+LogicalResult ReduceOp::verifyRegions() {
+  return verifyCombinationRegion(*this);
+}
+
+LogicalResult ScanOp::verify() {
+  return verifyCombination(*this, {getAlongAttr()}, /*keepsDims=*/true);
+}
+LogicalResult ScanOp::verifyRegions() { return verifyCombinationRegion(*this); }
+
+LogicalResult ArgReduceOp::verify() {
+  if (!llvm::is_contained({Combiner::Max, Combiner::Min, Combiner::UMax,
+                           Combiner::UMin},
+                          getCombiner()) ||
+      !combines(getCombiner(), getElement(getInput().getType())))
+    return emitOpError() << "combiner " << stringifyCombiner(getCombiner())
+                         << " is not an order on "
+                         << getElement(getInput().getType()); // I16
+  SmallVector<StringAttr> dims = getDims(getInput().getType());
+  int64_t position = indexOf(dims, getAlongAttr());
+  if (position < 0)
+    return emitOpError() << "searches along '" << getAlong()
+                         << "', which is not a dimension of " << joined(dims);
+  dims.erase(dims.begin() + position);
+  Type expected = getTileType(IntegerType::get(getContext(), 64), dims);
+  if (getResult().getType() != expected)
+    return emitOpError() << "has result type " << getResult().getType()
+                         << ", expected " << expected;
+  return success();
+}
+
+LogicalResult SortOp::verify() {
+  if (getInputs().empty() ||
+      getInputs().getTypes() != getResults().getTypes())
+    return emitOpError("needs inputs, and results of their types"); // I17
+  SmallVector<StringAttr> dims = getDims(getInputs()[0].getType());
+  if (indexOf(dims, getAlongAttr()) < 0)
+    return emitOpError() << "sorts along '" << getAlong()
+                         << "', which is not a dimension of " << joined(dims);
+  for (Value input : getInputs())
+    if (getDims(input.getType()) != dims)
+      return emitOpError("needs inputs of the same dimensions");
+  return success();
+}
+
+LogicalResult ContractOp::verify() {
+  SmallVector<StringAttr> lhs = getDims(getLhs().getType()); // I18
+  SmallVector<StringAttr> rhs = getDims(getRhs().getType());
+  SmallVector<StringAttr> result = getDims(getResult().getType());
+  Type element = getElement(getLhs().getType());
+  if (getElement(getRhs().getType()) != element ||
+      getElement(getResult().getType()) != element || element.isInteger(1))
+    return emitOpError() << "multiplies " << element << " by "
+                         << getElement(getRhs().getType()) << " into "
+                         << getElement(getResult().getType())
+                         << "; expected one numeric element type";
+  if (getAcc() && getAcc().getType() != getResult().getType())
+    return emitOpError() << "has an accumulator of type " << getAcc().getType()
+                         << ", expected " << getResult().getType();
+  llvm::StringSet<> reduced;
+  for (Attribute name : getOver()) {
+    auto dim = cast<StringAttr>(name);
+    if (!llvm::is_contained(lhs, dim) || !llvm::is_contained(rhs, dim) ||
+        !reduced.insert(dim.getValue()).second)
+      return emitOpError() << "sums over '" << dim.getValue()
+                           << "', which both operands must have once";
+    if (llvm::is_contained(result, dim))
+      return emitOpError() << "keeps '" << dim.getValue()
+                           << "', over which it sums";
+  }
+  llvm::StringSet<> kept;
+  for (StringAttr dim : llvm::concat<StringAttr>(lhs, rhs))
+    if (!reduced.contains(dim.getValue())) {
+      kept.insert(dim.getValue());
+      if (!llvm::is_contained(result, dim))
+        return emitOpError() << "drops dimension '" << dim.getValue() << "'";
+    }
+  for (StringAttr dim : result)
+    if (!kept.contains(dim.getValue()))
+      return emitOpError() << "has dimension '" << dim.getValue()
+                           << "', which neither operand has";
+  return success();
+}

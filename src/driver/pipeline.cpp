@@ -1,0 +1,108 @@
+//===- pipeline.cpp - The compiler on one page ----------------------------===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "driver/pipeline.h"
+
+#include "codegen/llvm/codegen.h"
+#include "dialect/specialize.h"
+#include "realize/cpu/realize.h"
+
+#include "llvm/Support/raw_ostream.h"
+
+#include <chrono>
+
+using namespace mlir;
+
+namespace tessera {
+
+namespace {
+
+/// Runs the steps of a compilation, timing each.
+class StepLog {
+public:
+  explicit StepLog(std::vector<StageTime> &times) : times(times) {}
+
+  template <typename Step> auto operator()(const char *name, Step step) {
+    auto start = std::chrono::steady_clock::now();
+    auto result = step();
+    times.push_back({name, std::chrono::duration<double>(
+                               std::chrono::steady_clock::now() - start)
+                               .count()});
+    return result;
+  }
+
+private:
+  std::vector<StageTime> &times;
+};
+
+std::string printed(Operation *op) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  op->print(stream);
+  return text;
+}
+
+} // namespace
+
+Result<PipelineResult> compileForCpu(tile::KernelOp kernel,
+                                     const CompileRequest &request) {
+  PipelineResult result;
+  StepLog step(result.times);
+  const Target &target = getTarget(request.isa);
+  auto show = [&](const char *stage, Operation *op) {
+    if (request.stageText)
+      request.stageText(stage, printed(op) + "\n");
+  };
+
+  // Extents become constants first: everything after may rely on them.
+  Result<void> specialized =
+      step("specialize", [&] { return specialize(kernel, request.extents); });
+  if (!specialized)
+    return specialized.error();
+  show("tile", kernel);
+
+  // Facts about accesses, conflicts and phases, which planning and realization
+  // share.
+  auto analysis = step("analyze", [&] {
+    return std::make_unique<KernelAnalysis>(
+        kernel, request.alias, request.extents,
+        StrideFacts{request.unitStride});
+  });
+
+  // Loops, vectors and scratch as planned, nest by nest.
+  Result<RealizedKernel> realized = step("realize", [&] {
+    return realizeForCpu(*analysis, target, {request.validate});
+  });
+  if (!realized)
+    return realized.error();
+  show("loops", realized->module.get());
+
+  // Math functions become arithmetic, then machine code.
+  CodegenOptions options;
+  options.tier = kernel.getTier();
+  options.stageText = request.stageText;
+  Result<CodegenResult> generated = step("codegen", [&] {
+    return generateObject(realized->module.get(), target, options);
+  });
+  if (!generated)
+    return generated.error();
+  result.times.push_back({"codegen.lower", generated->lowerSeconds});
+  result.times.push_back({"codegen.optimize", generated->optimizeSeconds});
+  result.times.push_back({"codegen.emit", generated->emitSeconds});
+
+  result.object = std::move(generated->object);
+  result.multiplyAdds = generated->multiplyAdds;
+  result.plan = std::move(realized->plan);
+  result.checks = std::move(realized->checks);
+  for (const RealizedStage &stage : realized->stages)
+    result.stages.push_back({nullptr, stage.symbol, stage.programs,
+                             stage.scratchBytes,
+                             stage.nanosecondsPerProgram});
+  return result;
+}
+
+} // namespace tessera

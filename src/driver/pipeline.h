@@ -1,0 +1,34 @@
+//===- pipeline.h - The compiler on one page --------------------*- C++ -*-===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TESSERA_DRIVER_PIPELINE_H
+#define TESSERA_DRIVER_PIPELINE_H
+
+#include "dialect/tile_dialect.h"
+#include "driver/program.h"
+#include "plan/plan.h"
+
+namespace tessera {
+
+/// What a compilation leaves behind for the execution report.
+struct PipelineResult {
+  std::string object;
+  std::vector<StageTime> times;
+  Plan plan;
+  std::vector<Stage> stages;
+  std::vector<Error> checks;
+  int64_t multiplyAdds = 0;
+};
+
+/// Compiles a kernel for a CPU. The kernel is consumed: it is specialized in
+/// place. The stages of the result have no code yet, only symbols.
+Result<PipelineResult> compileForCpu(tile::KernelOp kernel,
+                                     const CompileRequest &request);
+
+} // namespace tessera
+
+#endif // TESSERA_DRIVER_PIPELINE_H

@@ -1,0 +1,292 @@
+//===- program.cpp - A kernel from any source, ready to compile -----------===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "driver/program.h"
+
+#include "codegen/llvm/codegen.h"
+#include "driver/pipeline.h"
+#include "driver/report.h"
+#include "driver/text.h"
+#include "dialect/specialize.h"
+#include "dsl/trace.h"
+#include "realize/cpu/realize.h"
+
+#include "llvm/Support/raw_ostream.h"
+
+#include <chrono>
+#include <mutex>
+
+using namespace mlir;
+
+namespace tessera {
+
+struct Program::State {
+  State() : context(MLIRContext::Threading::DISABLED) {
+    tile::loadTileDialects(context);
+    loadRealizationDialects(context);
+  }
+
+  MLIRContext context;
+  OwningOpRef<ModuleOp> module;
+  tile::KernelOp kernel;
+  std::string name;
+  std::vector<ProgramParameter> parameters;
+  /// The context is used by one thread at a time.
+  mutable std::mutex mutex;
+};
+
+Program::Program(std::unique_ptr<State> state) : state(std::move(state)) {}
+Program::Program(Program &&) noexcept = default;
+Program &Program::operator=(Program &&) noexcept = default;
+Program::~Program() = default;
+
+static DType dtypeOf(Type type) {
+  if (auto integer = dyn_cast<IntegerType>(type)) {
+    bool isUnsigned = integer.isUnsigned();
+    switch (integer.getWidth()) {
+    case 1:
+      return DType::Bool;
+    case 8:
+      return isUnsigned ? DType::U8 : DType::I8;
+    case 16:
+      return isUnsigned ? DType::U16 : DType::I16;
+    case 32:
+      return isUnsigned ? DType::U32 : DType::I32;
+    default:
+      return isUnsigned ? DType::U64 : DType::I64;
+    }
+  }
+  if (type.isF16())
+    return DType::F16;
+  if (type.isBF16())
+    return DType::BF16;
+  if (isa<Float8E4M3FNType>(type))
+    return DType::F8E4M3;
+  if (isa<Float8E5M2Type>(type))
+    return DType::F8E5M2;
+  return type.isF64() ? DType::F64 : DType::F32;
+}
+
+/// Fills in what the parameters say about themselves.
+static std::vector<ProgramParameter> describeParameters(tile::KernelOp kernel) {
+  std::vector<ProgramParameter> parameters;
+  for (auto [argument, value] :
+       llvm::zip(kernel.getBody().getArguments(), kernel.getArgDefaults())) {
+    ProgramParameter &parameter = parameters.emplace_back();
+    parameter.name = kernel.getArgName(argument.getArgNumber()).str();
+    if (auto view = dyn_cast<tile::ViewType>(argument.getType())) {
+      parameter.isView = true;
+      parameter.dtype = dtypeOf(view.getElementType());
+      parameter.rank = view.getRank();
+      parameter.writable = view.isWritable();
+      continue;
+    }
+    parameter.dtype = dtypeOf(argument.getType());
+    if (auto number = dyn_cast<FloatAttr>(value)) {
+      parameter.hasDefault = true;
+      parameter.defaultValue = number.getValueAsDouble();
+    } else if (auto number = dyn_cast<IntegerAttr>(value)) {
+      parameter.hasDefault = true;
+      parameter.defaultValue = double(number.getValue().getSExtValue());
+    }
+  }
+  return parameters;
+}
+
+Result<Program> Program::fromKernel(const Kernel &kernel,
+                                    const TraceOptions &options) {
+  auto state = std::make_unique<State>();
+  Result<OwningOpRef<ModuleOp>> traced = trace(kernel, state->context, options);
+  if (!traced)
+    return traced.error();
+  state->module = std::move(*traced);
+  Program program(std::move(state));
+  auto kernels = program.state->module->getOps<tile::KernelOp>();
+  program.state->kernel = *kernels.begin();
+  program.state->name = program.state->kernel.getSymName().str();
+  program.state->parameters = describeParameters(program.state->kernel);
+  return program;
+}
+
+Result<Program> Program::fromText(const std::string &text,
+                                  const std::string &fileName,
+                                  const std::string &kernelName) {
+  auto state = std::make_unique<State>();
+  Result<OwningOpRef<ModuleOp>> parsed =
+      parseTileText(text, fileName, state->context);
+  if (!parsed)
+    return parsed.error();
+  state->module = std::move(*parsed);
+  Result<tile::KernelOp> kernel =
+      findKernel(state->module.get(), fileName, kernelName);
+  if (!kernel)
+    return kernel.error();
+  state->kernel = *kernel;
+  state->name = state->kernel.getSymName().str();
+  state->parameters = describeParameters(state->kernel);
+  return Program(std::move(state));
+}
+
+Result<Program> Program::fromFile(const std::string &path,
+                                  const std::string &kernelName) {
+  Result<std::string> text = readTextFile(path);
+  if (!text)
+    return text.error();
+  return fromText(*text, path, kernelName);
+}
+
+const std::string &Program::name() const { return state->name; }
+
+const std::vector<ProgramParameter> &Program::parameters() const {
+  return state->parameters;
+}
+
+std::vector<std::string> Program::dims() const {
+  std::vector<std::string> names;
+  state->kernel.walk([&](tile::DimOp dim) {
+    names.push_back(dim.getName().str());
+  });
+  return names;
+}
+
+std::string Program::text() const {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  state->module->print(stream);
+  return text + "\n";
+}
+
+Tier Program::tier() const {
+  return static_cast<Tier>(state->kernel.getTier());
+}
+
+void Program::setTier(Tier tier) {
+  state->kernel.setTier(static_cast<tile::Tier>(tier));
+}
+
+Result<std::vector<std::vector<int64_t>>>
+Program::extentsFromDims(const std::map<std::string, int64_t> &dims) const {
+  std::lock_guard lock(state->mutex);
+  return tessera::extentsFromDims(state->kernel, dims);
+}
+
+Result<CompiledKernel> Program::compile(const CompileRequest &given) const {
+  std::lock_guard lock(state->mutex);
+  CompileRequest request = given;
+  if (request.extents.size() != state->parameters.size())
+    return Error{ErrorFamily::Launch, "launch.count",
+                 "found extents for " + std::to_string(request.extents.size()) +
+                     " parameters, expected " +
+                     std::to_string(state->parameters.size()),
+                 {}};
+  request.unitStride.resize(state->parameters.size());
+  for (size_t i = 0; i < state->parameters.size(); ++i) {
+    auto &unit = request.unitStride[i];
+    if (unit.empty() && state->parameters[i].rank > 0) {
+      unit.assign(state->parameters[i].rank, false);
+      unit.back() = true;
+    }
+  }
+  // Compilation specializes a copy.
+  OwningOpRef<ModuleOp> work = state->module->clone();
+  tile::KernelOp kernel = cast<tile::KernelOp>(
+      SymbolTable::lookupSymbolIn(work.get(), state->name));
+  Result<PipelineResult> compiled = compileForCpu(kernel, request);
+  if (!compiled)
+    return compiled.error();
+
+  auto start = std::chrono::steady_clock::now();
+  Result<std::shared_ptr<LoadedObject>> code =
+      loadObject(compiled->object, state->name, /*debug=*/false);
+  if (!code)
+    return code.error();
+  ExecutableInfo info;
+  info.kernel = state->name;
+  info.alias = request.alias;
+  info.checks = compiled->checks;
+  info.code = *code;
+  for (Stage stage : compiled->stages) {
+    stage.entry =
+        reinterpret_cast<StageEntry>((*code)->lookup(stage.symbol));
+    if (!stage.entry)
+      return Error{ErrorFamily::Internal, "codegen.symbol",
+                   "the generated object does not define '" + stage.symbol +
+                       "'",
+                   {}};
+    info.stages.push_back(stage);
+  }
+  compiled->times.push_back(
+      {"load", std::chrono::duration<double>(
+                   std::chrono::steady_clock::now() - start)
+                   .count()});
+  for (auto [number, parameter] : llvm::enumerate(state->parameters)) {
+    if (parameter.isView)
+      info.parameters.push_back(ViewParameter{
+          parameter.name, parameter.dtype, parameter.writable,
+          request.extents[number], request.unitStride[number]});
+    else
+      info.parameters.push_back(
+          ScalarParameter{parameter.name, parameter.dtype,
+                          parameter.hasDefault, parameter.defaultValue});
+  }
+  std::string summary = compiled->plan.summary();
+  std::string report = makeReport(*compiled, info, kernel, request);
+  std::vector<StageTime> times = compiled->times;
+  return CompiledKernel{Executable(std::move(info)),
+                        std::move(compiled->object), std::move(summary),
+                        std::move(times), std::move(report)};
+}
+
+Result<CompiledKernel>
+Program::compileFor(std::span<const Argument> arguments,
+                    CompileRequest request) const {
+  request.extents.clear();
+  request.unitStride.clear();
+  std::vector<const TensorRef *> views;
+  for (const Argument &argument : arguments) {
+    auto &extents = request.extents.emplace_back();
+    auto &unit = request.unitStride.emplace_back();
+    const auto *view = std::get_if<TensorRef>(&argument);
+    if (!view)
+      continue;
+    views.push_back(view);
+    extents = view->extents;
+    for (int64_t axis = 0; axis < view->rank(); ++axis)
+      unit.push_back(view->extents[axis] <= 1 || view->strides[axis] == 1);
+  }
+  request.extents.resize(state->parameters.size());
+  request.unitStride.resize(state->parameters.size());
+  // The fallback forms are compiled only for calls that need them.
+  size_t number = 0;
+  std::vector<std::pair<const TensorRef *, bool>> known;
+  for (const ProgramParameter &parameter : state->parameters)
+    if (parameter.isView && number < views.size())
+      known.push_back({views[number++], parameter.writable});
+  for (auto &[view, writable] : known)
+    for (auto &[other, otherWritable] : known) {
+      if (view == other || !writable || !mayOverlap(*view, *other))
+        continue;
+      bool same = view->data == other->data &&
+                  view->extents == other->extents &&
+                  view->strides == other->strides &&
+                  view->dtype == other->dtype;
+      AliasMode needed = same ? AliasMode::InPlace : AliasMode::Overlap;
+      request.alias = std::max(request.alias, needed);
+    }
+  return compile(request);
+}
+
+Result<void> Program::interpret(std::span<const Argument> arguments,
+                                const InterpretOptions &options,
+                                InterpretReport *report) const {
+  std::lock_guard lock(state->mutex);
+  return tessera::interpret(
+      state->kernel, llvm::ArrayRef(arguments.data(), arguments.size()),
+      options, report);
+}
+
+} // namespace tessera

@@ -1,0 +1,123 @@
+//===- program.h - A kernel from any source, ready to compile ---*- C++ -*-===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A Program holds the Tile IR of one kernel, traced from C++ or read from text,
+// and compiles it for given extents or runs it in the interpreter. No MLIR type
+// appears here, so tools and tests include it cheaply.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TESSERA_DRIVER_PROGRAM_H
+#define TESSERA_DRIVER_PROGRAM_H
+
+#include "interp/interpreter.h"
+#include "target/target.h"
+#include "tessera/dsl/kernel.h"
+#include "tessera/executable.h"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace tessera {
+
+/// A parameter of a program, in the order of launch arguments.
+struct ProgramParameter {
+  std::string name;
+  bool isView = false;
+  DType dtype = DType::F32;
+  int64_t rank = 0;
+  bool writable = false;
+  bool hasDefault = false;
+  double defaultValue = 0;
+};
+
+struct CompileRequest {
+  /// Extents per parameter, in order; empty for scalars.
+  std::vector<std::vector<int64_t>> extents;
+  /// Per parameter and axis, whether the stride is known to be one. Empty: the
+  /// last axis of every view.
+  std::vector<std::vector<bool>> unitStride;
+  AliasMode alias = AliasMode::Disjoint;
+  Isa isa = Isa::X86_64;
+  /// Check data-dependent indices before anything is written.
+  bool validate = false;
+  /// Receives the text of each stage: "tile", "loops", "llvm", "asm".
+  std::function<void(const char *stage, std::string text)> stageText;
+};
+
+/// Seconds spent in the parts of a compilation, in order.
+struct StageTime {
+  std::string stage;
+  double seconds = 0;
+};
+
+struct CompiledKernel {
+  Executable executable;
+  /// The object file the executable was loaded from.
+  std::string object;
+  /// The plan in one line.
+  std::string planSummary;
+  std::vector<StageTime> times;
+  /// The execution report as JSON text (docs/report.md).
+  std::string report;
+};
+
+class Program {
+public:
+  /// Traces a kernel. Fails with Diagnostic or Usage errors.
+  static Result<Program> fromKernel(const Kernel &kernel,
+                                    const TraceOptions &options);
+
+  /// Reads Tile IR text that holds one kernel, or the one called `kernel`.
+  /// Malformed, ill-typed or hostile text is a Diagnostic at its position.
+  static Result<Program> fromText(const std::string &text,
+                                  const std::string &fileName,
+                                  const std::string &kernel = "");
+  static Result<Program> fromFile(const std::string &path,
+                                  const std::string &kernel = "");
+
+  Program(Program &&) noexcept;
+  Program &operator=(Program &&) noexcept;
+  ~Program();
+
+  const std::string &name() const;
+  const std::vector<ProgramParameter> &parameters() const;
+  /// The dimensions the kernel declares, in order.
+  std::vector<std::string> dims() const;
+  std::string text() const;
+  Tier tier() const;
+  void setTier(Tier tier);
+
+  /// The extents of all parameters from the extents of dimensions.
+  Result<std::vector<std::vector<int64_t>>>
+  extentsFromDims(const std::map<std::string, int64_t> &dims) const;
+
+  Result<CompiledKernel> compile(const CompileRequest &request) const;
+
+  /// Compiles for the given arguments: their extents, strides and overlap.
+  Result<CompiledKernel> compileFor(std::span<const Argument> arguments,
+                                    CompileRequest request = {}) const;
+
+  /// Runs the reference interpreter.
+  Result<void> interpret(std::span<const Argument> arguments,
+                         const InterpretOptions &options,
+                         InterpretReport *report = nullptr) const;
+
+private:
+  struct State;
+  explicit Program(std::unique_ptr<State> state);
+  std::unique_ptr<State> state;
+};
+
+} // namespace tessera
+
+#endif // TESSERA_DRIVER_PROGRAM_H

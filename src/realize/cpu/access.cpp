@@ -1,0 +1,198 @@
+//===- access.cpp - Addresses, bounds and masks of accesses ---------------===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "realize/cpu/elementwise.h"
+#include "realize/cpu/nest.h"
+
+using namespace mlir;
+
+namespace tessera {
+
+NestEmitter::Address NestEmitter::address(const Access &access) {
+  Address result;
+  const AccessAnalysis &accesses = r.analysis.accesses;
+  Type lanes64 = laneType(b.getI64Type(), lanes);
+  Value offset = emit.index(0);
+  unsigned varying = 0;
+  bool isAdjacent = true;
+  for (unsigned axis = 0; axis < access.axes.size(); ++axis) {
+    const Access::Axis &described = access.axes[axis];
+    Value position = emit.index(0);
+    Value lanePart; // i64 vector added to `position`
+    if (described.dim) {
+      position = emit.mul(coordinate(described.dim),
+                          emit.index(described.step));
+      if (isVectorDim(described.dim))
+        lanePart = emit.mul(emit.laneNumbers(lanes),
+                            emit.integer(lanes64, described.step));
+    }
+    bool isUnit = lanePart && described.step == 1 &&
+                  r.analysis.strides.isUnit(access, axis);
+    if (described.offset) {
+      Value extra = value(described.offset);
+      if (lanesOf(extra) > 1) {
+        lanePart = lanePart ? emit.add(lanePart, extra) : extra;
+        isUnit = false;
+      } else {
+        if (!extra.getType().isIndex())
+          extra = b.createOrFold<arith::IndexCastOp>(emit.loc, b.getIndexType(),
+                                                     extra);
+        position = emit.add(position, extra);
+      }
+    }
+    if (accesses.needsCheck(access, axis)) {
+      Value indices = emit.toI64(position);
+      if (lanePart)
+        indices = emit.add(emit.splat(indices, lanes), lanePart);
+      Value limit = emit.integer(indices.getType(),
+                                 accesses.extent(access, axis));
+      Value inside =
+          emit.compare(arith::CmpIPredicate::ult, indices, limit);
+      result.inside = emit.logicalAnd(result.inside, inside);
+      emitCheck(access, axis, inside);
+    }
+    Value stride = r.stride(access, axis);
+    offset = emit.add(offset, emit.mul(position, stride));
+    if (!lanePart)
+      continue;
+    ++varying;
+    isAdjacent &= isUnit;
+    Value scaled =
+        emit.mul(lanePart, emit.splat(emit.toI64(stride), lanes));
+    result.laneOffsets = result.laneOffsets
+                             ? emit.add(result.laneOffsets, scaled)
+                             : scaled;
+  }
+  result.pointer = emit.offsetPointer(r.viewPointer(access.view),
+                                      access.viewType().getElementType(),
+                                      offset);
+  if (varying == 1 && isAdjacent) {
+    result.isContiguous = true;
+    result.laneOffsets = {};
+  }
+  return result;
+}
+
+/// In a checking stage, records a data-dependent index outside the view.
+void NestEmitter::emitCheck(const Access &access, unsigned axis, Value inside) {
+  if (!r.checksOnly || !AccessAnalysis::isDataDependent(access.axes[axis]))
+    return;
+  Value active = mask;
+  if (access.mask)
+    active = emit.logicalAnd(active, value(access.mask));
+  Value wrong = emit.logicalNot(inside);
+  if (active)
+    wrong = emit.logicalAnd(wrong, active);
+  if (int64_t count = lanesOf(wrong); count > 1) {
+    Value bits = b.create<LLVM::BitcastOp>(
+        emit.loc, b.getIntegerType(count), wrong);
+    wrong = emit.compare(arith::CmpIPredicate::ne, bits,
+                         emit.zero(bits.getType()));
+  }
+  auto ifOp = b.create<scf::IfOp>(emit.loc, wrong, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(ifOp.thenBlock()->getTerminator());
+  b.create<LLVM::StoreOp>(
+      emit.loc, emit.integer(b.getI32Type(), r.checkNumber(access, axis)),
+      r.checkPointer());
+}
+
+Value NestEmitter::loadElement(const Access &access) {
+  Address at = address(access);
+  Type storage = access.viewType().getElementType();
+  Type compute = access.viewType().getComputeType();
+  Value userMask = access.mask ? value(access.mask) : Value();
+  Value wanted = at.inside;
+  if (userMask)
+    wanted = emit.logicalAnd(wanted, userMask);
+  Value fill = access.fill ? value(access.fill) : Value();
+  bool varies = at.isContiguous || at.laneOffsets;
+
+  Value loaded;
+  if (!varies) {
+    // One element for all lanes. Only a condition that is the same for all
+    // lanes can keep it from being read; a mask that varies selects afterwards.
+    Value pointer = at.pointer;
+    Value readable = at.inside;
+    if (userMask && lanesOf(userMask) == 1)
+      readable = emit.logicalAnd(readable, userMask);
+    if (readable && lanesOf(readable) == 1)
+      pointer = emit.select(readable, pointer, r.safePointer());
+    loaded = emit.load(pointer, storage, 1, Value());
+  } else {
+    Value active = mask;
+    if (wanted)
+      active = emit.logicalAnd(active, emit.splat(wanted, lanes));
+    loaded = at.isContiguous
+                 ? emit.load(at.pointer, storage, lanes, active)
+                 : emit.gather(at.pointer, storage, at.laneOffsets, active);
+    // Inactive lanes are loaded as zero, the fill when none is written.
+    if (!fill)
+      return loaded;
+  }
+  if (!wanted)
+    return loaded;
+  if (!fill)
+    fill = emit.zero(compute);
+  return emit.select(wanted, loaded, fill);
+}
+
+void NestEmitter::storeElement(const Access &access, Value tile) {
+  Value element = value(tile);
+  Address at = address(access);
+  Type storage = access.viewType().getElementType();
+  Value wanted = at.inside;
+  if (access.mask)
+    wanted = emit.logicalAnd(wanted, value(access.mask));
+  if (r.checksOnly)
+    return;
+  if (!at.isContiguous && !at.laneOffsets) {
+    if (!wanted) {
+      emit.store(element, at.pointer, storage, Value());
+      return;
+    }
+    auto ifOp =
+        b.create<scf::IfOp>(emit.loc, wanted, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(ifOp.thenBlock()->getTerminator());
+    emit.store(element, at.pointer, storage, Value());
+    return;
+  }
+  Value active = mask;
+  if (wanted)
+    active = emit.logicalAnd(active, emit.splat(wanted, lanes));
+  element = emit.splat(element, lanes);
+  if (at.isContiguous)
+    emit.store(element, at.pointer, storage, active);
+  else
+    emit.scatter(element, at.pointer, storage, at.laneOffsets, active);
+}
+
+void NestEmitter::scatterElement(tile::ScatterOp op) {
+  Access access = *getAccess(op);
+  Value element = value(op.getValue());
+  Address at = address(access);
+  Type storage = access.viewType().getElementType();
+  Value wanted = at.inside;
+  if (access.mask)
+    wanted = emit.logicalAnd(wanted, value(access.mask));
+  if (r.checksOnly)
+    return;
+  auto combine = [&] {
+    Value old = emit.load(at.pointer, storage, 1, Value());
+    emit.store(emitCombine(emit, op.getCombiner(), old, element), at.pointer,
+               storage, Value());
+  };
+  if (!wanted)
+    return combine();
+  auto ifOp = b.create<scf::IfOp>(emit.loc, wanted, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(ifOp.thenBlock()->getTerminator());
+  combine();
+}
+
+} // namespace tessera

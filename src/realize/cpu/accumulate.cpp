@@ -1,0 +1,581 @@
+//===- accumulate.cpp - Reductions, scans and contractions in a nest ------===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Unordered reductions with a cheap combiner start every lane from the identity;
+// all others carry, with the value, whether there was an element yet, so that
+// the first element enters unchanged and an ordered result is exact to the last
+// bit.
+//
+//===----------------------------------------------------------------------===//
+
+#include "realize/cpu/elementwise.h"
+#include "realize/cpu/nest.h"
+#include "realize/cpu/sort.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/IRMapping.h"
+
+#include <limits>
+
+using namespace mlir;
+using tessera::tile::Combiner;
+using tessera::tile::Order;
+
+namespace tessera {
+
+namespace {
+
+/// `masked ? updated : old` for each value of a state under the nest's mask.
+SmallVector<Value> keepInactive(NestEmitter &nest, ValueRange updated,
+                                ValueRange old) {
+  SmallVector<Value> result(updated.begin(), updated.end());
+  if (nest.mask && nest.lanes > 1)
+    for (auto [value, before] : llvm::zip(result, old))
+      value = nest.emit.select(nest.mask, value, before);
+  return result;
+}
+
+/// Sum, product, max, min and bit combiners in any order.
+class FreeReduction : public Accumulator {
+public:
+  explicit FreeReduction(tile::ReduceOp reduce)
+      : reduce(reduce), combiner(reduce.getCombiner()),
+        element(tile::getElement(reduce.getInputs()[0].getType())) {
+    op = reduce;
+  }
+
+  // max and min of floats are computed by the machine's instruction, which
+  // drops a NaN; a NaN that was seen is kept beside.
+  bool tracksNaN() const {
+    return isa<FloatType>(element) &&
+           (combiner == Combiner::Max || combiner == Combiner::Min);
+  }
+
+  SmallVector<Type> types(int64_t lanes) override {
+    return SmallVector<Type>(tracksNaN() ? 2 : 1, laneType(element, lanes));
+  }
+
+  SmallVector<Value> initial(NestEmitter &nest, int64_t lanes, bool) override {
+    SmallVector<Value> state{
+        emitIdentity(nest.emit, combiner, element, lanes)};
+    if (tracksNaN())
+      state.push_back(nest.emit.zero(laneType(element, lanes)));
+    return state;
+  }
+
+  SmallVector<Value> step(NestEmitter &nest, ValueRange state) override {
+    Value x = nest.emit.splat(nest.value(reduce.getInputs()[0]), nest.lanes);
+    SmallVector<Value> next{combine(nest, state[0], x)};
+    if (tracksNaN())
+      next.push_back(nest.emit.select(nest.emit.isNaN(x), x, state[1]));
+    return keepInactive(nest, next, state);
+  }
+
+  SmallVector<Value> merge(NestEmitter &nest, ValueRange a,
+                           ValueRange b) override {
+    SmallVector<Value> merged{combine(nest, a[0], b[0])};
+    if (tracksNaN())
+      merged.push_back(
+          nest.emit.select(nest.emit.isNaN(b[1]), b[1], a[1]));
+    return merged;
+  }
+
+  SmallVector<Value> finish(NestEmitter &nest, ValueRange state) override {
+    if (!tracksNaN())
+      return {state[0]};
+    return {nest.emit.select(nest.emit.isNaN(state[1]), state[1], state[0])};
+  }
+
+private:
+  Value combine(NestEmitter &nest, Value a, Value b) {
+    if (!tracksNaN())
+      return emitCombine(nest.emit, combiner, a, b);
+    auto better = combiner == Combiner::Max ? arith::CmpFPredicate::OGT
+                                            : arith::CmpFPredicate::OLT;
+    return nest.emit.select(nest.emit.compare(better, b, a), b, a);
+  }
+
+  tile::ReduceOp reduce;
+  Combiner combiner;
+  Type element;
+};
+
+/// How the exact reductions and scans combine: by name or by region.
+template <typename Op> class Combination {
+public:
+  explicit Combination(Op op) : op(op) {}
+
+  SmallVector<Type> types(int64_t lanes) {
+    SmallVector<Type> list;
+    for (Value input : op.getInputs())
+      list.push_back(laneType(tile::getElement(input.getType()), lanes));
+    return list;
+  }
+
+  SmallVector<Value> inputs(NestEmitter &nest) {
+    SmallVector<Value> list;
+    for (Value input : op.getInputs())
+      list.push_back(nest.emit.splat(nest.value(input), nest.lanes));
+    return list;
+  }
+
+  SmallVector<Value> empty(NestEmitter &nest, int64_t lanes) {
+    SmallVector<Value> list;
+    if (op.getCombiner() == Combiner::Custom) {
+      for (Value identity : op.getIdentities())
+        list.push_back(nest.emit.splat(nest.r.scalar(identity), lanes));
+      return list;
+    }
+    list.push_back(emitEmpty(nest.emit, op.getCombiner(),
+                             tile::getElement(op.getInputs()[0].getType()),
+                             lanes));
+    return list;
+  }
+
+  SmallVector<Value> combine(NestEmitter &nest, ValueRange a, ValueRange b) {
+    if (op.getCombiner() != Combiner::Custom)
+      return {emitCombine(nest.emit, op.getCombiner(), a[0], b[0])};
+    Block &block = op.getRegion().front();
+    IRMapping map;
+    for (auto [argument, value] :
+         llvm::zip(block.getArguments(), llvm::concat<Value>(
+                                             SmallVector<Value>(a),
+                                             SmallVector<Value>(b))))
+      map.map(argument, value);
+    for (Operation &inner : block.without_terminator()) {
+      SmallVector<Value> operands;
+      for (Value operand : inner.getOperands())
+        operands.push_back(map.contains(operand) ? map.lookup(operand)
+                                                 : nest.r.scalar(operand));
+      Value result = emitElementwise(nest.emit, &inner, operands);
+      if (!result) {
+        nest.r.fail(&inner, "realize.combiner",
+                    "op '" + inner.getName().getStringRef() +
+                        "' is not supported in a combining region");
+        return SmallVector<Value>(a);
+      }
+      map.map(inner.getResult(0), result);
+    }
+    SmallVector<Value> results;
+    for (Value yielded : block.getTerminator()->getOperands())
+      results.push_back(nest.emit.splat(
+          map.contains(yielded) ? map.lookup(yielded)
+                                : nest.r.scalar(yielded),
+          lanesOf(a[0])));
+    return results;
+  }
+
+private:
+  Op op;
+};
+
+/// Any combiner, exactly: the state is the value and whether there is one.
+class ExactReduction : public Accumulator {
+public:
+  explicit ExactReduction(tile::ReduceOp reduce)
+      : combination(reduce), order(reduce.getOrder()) {
+    op = reduce;
+  }
+
+  SmallVector<Type> types(int64_t lanes) override {
+    SmallVector<Type> list = combination.types(lanes);
+    list.push_back(
+        laneType(IntegerType::get(op->getContext(), 1), lanes));
+    return list;
+  }
+
+  SmallVector<Value> initial(NestEmitter &nest, int64_t lanes, bool) override {
+    SmallVector<Value> state = combination.empty(nest, lanes);
+    state.push_back(nest.emit.boolean(lanes, false));
+    return state;
+  }
+
+  SmallVector<Value> step(NestEmitter &nest, ValueRange state) override {
+    SmallVector<Value> x = combination.inputs(nest);
+    x.push_back(nest.emit.boolean(nest.lanes, true));
+    SmallVector<Value> next =
+        order == Order::Right ? join(nest, x, state) : join(nest, state, x);
+    return keepInactive(nest, next, state);
+  }
+
+  SmallVector<Value> merge(NestEmitter &nest, ValueRange a,
+                           ValueRange b) override {
+    return join(nest, a, b);
+  }
+
+  SmallVector<Value> finish(NestEmitter &, ValueRange state) override {
+    return SmallVector<Value>(state.drop_back());
+  }
+
+  bool isReversed() const override { return order == Order::Right; }
+
+private:
+  /// combine(a, b) where both exist, else the one that does.
+  SmallVector<Value> join(NestEmitter &nest, ValueRange a, ValueRange b) {
+    VectorEmitter &emit = nest.emit;
+    SmallVector<Value> both =
+        combination.combine(nest, a.drop_back(), b.drop_back());
+    SmallVector<Value> result;
+    for (size_t i = 0; i < both.size(); ++i)
+      result.push_back(emit.select(
+          a.back(), emit.select(b.back(), both[i], a[i]), b[i]));
+    result.push_back(emit.logicalOr(a.back(), b.back()));
+    return result;
+  }
+
+  Combination<tile::ReduceOp> combination;
+  Order order;
+};
+
+/// tree(n) = combine(tree(h), tree(n - h)), h the largest power of two below n.
+/// Complete subtrees wait on a stack, at most one per power of two; the state is
+/// the number of elements so far.
+class TreeReduction : public Accumulator {
+public:
+  explicit TreeReduction(tile::ReduceOp reduce) : combination(reduce) {
+    op = reduce;
+  }
+
+  SmallVector<Type> types(int64_t) override {
+    return {IntegerType::get(op->getContext(), 64)};
+  }
+
+  SmallVector<Value> initial(NestEmitter &nest, int64_t lanes, bool) override {
+    std::vector<Value> &stack = stacks[nest.copy];
+    stack.clear();
+    for (Type type : combination.types(lanes))
+      stack.push_back(nest.r.allocateBytes(64 * slotBytes(type), "tree"));
+    return {nest.emit.integer(nest.b.getI64Type(), 0)};
+  }
+
+  SmallVector<Value> step(NestEmitter &nest, ValueRange state) override {
+    VectorEmitter &emit = nest.emit;
+    OpBuilder &b = nest.b;
+    SmallVector<Value> current = combination.inputs(nest);
+    Value zero = emit.integer(b.getI64Type(), 0);
+    Value one = emit.integer(b.getI64Type(), 1);
+    // While the lowest bits of the count are set, a subtree of the current size
+    // waits to be the left half.
+    SmallVector<Value> inits(current);
+    inits.push_back(zero);
+    auto whileOp = b.create<scf::WhileOp>(
+        emit.loc, TypeRange(ValueRange(inits)), inits,
+        [&](OpBuilder &, Location, ValueRange args) {
+          Value bit = b.create<arith::AndIOp>(
+              emit.loc,
+              b.create<arith::ShRUIOp>(emit.loc, state[0], args.back()), one);
+          b.create<scf::ConditionOp>(
+              emit.loc, emit.compare(arith::CmpIPredicate::ne, bit, zero),
+              args);
+        },
+        [&](OpBuilder &, Location, ValueRange args) {
+          SmallVector<Value> left = read(nest, args.back());
+          SmallVector<Value> joined =
+              combination.combine(nest, left, args.drop_back());
+          joined.push_back(emit.add(args.back(), one));
+          b.create<scf::YieldOp>(emit.loc, joined);
+        });
+    ValueRange final = whileOp.getResults();
+    write(nest, final.back(), final.drop_back());
+    return {emit.add(state[0], one)};
+  }
+
+  SmallVector<Value> merge(NestEmitter &nest, ValueRange a,
+                           ValueRange) override {
+    nest.r.fail(op, "internal.tree", "an ordered tree was split");
+    return SmallVector<Value>(a);
+  }
+
+  SmallVector<Value> finish(NestEmitter &nest, ValueRange state) override {
+    // From the smallest waiting subtree to the largest, each becomes the left
+    // half of the result so far.
+    VectorEmitter &emit = nest.emit;
+    OpBuilder &b = nest.b;
+    SmallVector<Value> inits = combination.empty(nest, nest.lanes);
+    inits.push_back(emit.boolean(1, false));
+    auto loop = b.create<scf::ForOp>(emit.loc, emit.index(0), emit.index(64),
+                                     emit.index(1), inits);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToEnd(loop.getBody());
+    ValueRange args = loop.getRegionIterArgs();
+    Value level = emit.toI64(loop.getInductionVar());
+    Value one = emit.integer(b.getI64Type(), 1);
+    Value bit = b.create<arith::AndIOp>(
+        emit.loc, b.create<arith::ShRUIOp>(emit.loc, state[0], level), one);
+    Value present = emit.compare(arith::CmpIPredicate::ne, bit,
+                                 emit.integer(b.getI64Type(), 0));
+    auto ifOp = b.create<scf::IfOp>(emit.loc, TypeRange(args), present,
+                                    /*withElseRegion=*/true);
+    {
+      OpBuilder::InsertionGuard inner(b);
+      b.setInsertionPointToEnd(ifOp.thenBlock());
+      SmallVector<Value> left = read(nest, level);
+      SmallVector<Value> joined =
+          combination.combine(nest, left, args.drop_back());
+      for (size_t i = 0; i < joined.size(); ++i)
+        joined[i] = emit.select(args.back(), joined[i], left[i]);
+      joined.push_back(emit.boolean(1, true));
+      b.create<scf::YieldOp>(emit.loc, joined);
+      b.setInsertionPointToEnd(ifOp.elseBlock());
+      b.create<scf::YieldOp>(emit.loc, args);
+    }
+    b.create<scf::YieldOp>(emit.loc, ifOp.getResults());
+    return SmallVector<Value>(loop.getResults().drop_back());
+  }
+
+private:
+  static int64_t slotBytes(Type type) {
+    int64_t lanes = 1;
+    if (auto vector = dyn_cast<VectorType>(type))
+      lanes = vector.getNumElements();
+    return storageBytes(getElementTypeOrSelf(type)) * lanes;
+  }
+
+  Value slot(NestEmitter &nest, size_t part, Type type, Value level) {
+    Value bytes = nest.emit.mul(
+        level, nest.emit.integer(nest.b.getI64Type(), slotBytes(type)));
+    return nest.emit.offsetPointer(stacks[nest.copy][part], nest.b.getI8Type(),
+                                   bytes);
+  }
+
+  SmallVector<Value> read(NestEmitter &nest, Value level) {
+    SmallVector<Value> values;
+    for (auto [part, type] : llvm::enumerate(combination.types(nest.lanes)))
+      values.push_back(nest.emit.load(slot(nest, part, type, level),
+                                      getElementTypeOrSelf(type), nest.lanes,
+                                      Value()));
+    return values;
+  }
+
+  void write(NestEmitter &nest, Value level, ValueRange values) {
+    for (auto [part, value] : llvm::enumerate(values))
+      nest.emit.store(value, slot(nest, part, value.getType(), level),
+                      elementOf(value), Value());
+  }
+
+  Combination<tile::ReduceOp> combination;
+  llvm::DenseMap<int64_t, std::vector<Value>> stacks;
+};
+
+/// A scan in a fixed direction: each step also writes its element of the result.
+class Scan : public Accumulator {
+public:
+  explicit Scan(tile::ScanOp scan)
+      : scan(scan), combination(scan), reversed(scan.getReverse()) {
+    op = scan;
+  }
+
+  SmallVector<Type> types(int64_t lanes) override {
+    SmallVector<Type> list = combination.types(lanes);
+    list.push_back(
+        laneType(IntegerType::get(op->getContext(), 1), lanes));
+    return list;
+  }
+
+  SmallVector<Value> initial(NestEmitter &nest, int64_t lanes, bool) override {
+    SmallVector<Value> state = combination.empty(nest, lanes);
+    state.push_back(nest.emit.boolean(lanes, false));
+    return state;
+  }
+
+  SmallVector<Value> step(NestEmitter &nest, ValueRange state) override {
+    VectorEmitter &emit = nest.emit;
+    SmallVector<Value> x = combination.inputs(nest);
+    SmallVector<Value> joined =
+        scan.getReverse() ? combination.combine(nest, x, state.drop_back())
+                          : combination.combine(nest, state.drop_back(), x);
+    for (size_t i = 0; i < joined.size(); ++i)
+      joined[i] = emit.select(state.back(), joined[i], x[i]);
+    for (size_t i = 0; i < joined.size(); ++i)
+      nest.writeBuffer(*nest.r.findBuffer(scan.getResults()[i]),
+                       scan.getExclusive() ? state[i] : joined[i]);
+    joined.push_back(emit.boolean(nest.lanes, true));
+    return joined;
+  }
+
+  SmallVector<Value> merge(NestEmitter &nest, ValueRange a,
+                           ValueRange) override {
+    nest.r.fail(op, "internal.scan", "a scan was split");
+    return SmallVector<Value>(a);
+  }
+
+  SmallVector<Value> finish(NestEmitter &, ValueRange) override { return {}; }
+
+  bool isReversed() const override { return reversed; }
+
+private:
+  tile::ScanOp scan;
+  Combination<tile::ScanOp> combination;
+  bool reversed;
+};
+
+/// The best element so far and its position; -1 while there is none.
+class ArgReduction : public Accumulator {
+public:
+  explicit ArgReduction(tile::ArgReduceOp reduce) : reduce(reduce) {
+    op = reduce;
+    Combiner combiner = reduce.getCombiner();
+    isMax = combiner == Combiner::Max || combiner == Combiner::UMax;
+    isUnsigned = combiner == Combiner::UMax || combiner == Combiner::UMin;
+  }
+
+  SmallVector<Type> types(int64_t lanes) override {
+    return {laneType(tile::getElement(reduce.getInput().getType()), lanes),
+            laneType(IntegerType::get(op->getContext(), 64), lanes)};
+  }
+
+  SmallVector<Value> initial(NestEmitter &nest, int64_t lanes, bool) override {
+    SmallVector<Type> list = types(lanes);
+    return {nest.emit.zero(list[0]), nest.emit.integer(list[1], -1)};
+  }
+
+  SmallVector<Value> step(NestEmitter &nest, ValueRange state) override {
+    VectorEmitter &emit = nest.emit;
+    Value x = emit.splat(nest.value(reduce.getInput()), nest.lanes);
+    StringAttr along = reduce.getAlongAttr();
+    Value position = emit.toI64(nest.coordinate(along));
+    if (nest.isVectorDim(along))
+      position = emit.add(emit.splat(position, nest.lanes),
+                          emit.laneNumbers(nest.lanes));
+    // Positions rise, so only a strictly better element replaces.
+    Value better = emitBefore(emit, x, state[0], isMax, isUnsigned);
+    Value replace = emit.logicalOr(isNone(nest, state[1]), better);
+    return keepInactive(nest,
+                        {emit.select(replace, x, state[0]),
+                         emit.select(replace, position, state[1])},
+                        state);
+  }
+
+  SmallVector<Value> merge(NestEmitter &nest, ValueRange a,
+                           ValueRange b) override {
+    VectorEmitter &emit = nest.emit;
+    Value bBefore = emitBefore(emit, b[0], a[0], isMax, isUnsigned);
+    Value aBefore = emitBefore(emit, a[0], b[0], isMax, isUnsigned);
+    Value lower = emit.compare(arith::CmpIPredicate::slt, b[1], a[1]);
+    Value tieLower = emit.logicalAnd(emit.logicalNot(aBefore), lower);
+    Value better = emit.logicalOr(bBefore, tieLower);
+    Value exists = emit.logicalNot(isNone(nest, b[1]));
+    Value replace = emit.logicalOr(isNone(nest, a[1]),
+                                   emit.logicalAnd(exists, better));
+    return {emit.select(replace, b[0], a[0]),
+            emit.select(replace, b[1], a[1])};
+  }
+
+  SmallVector<Value> finish(NestEmitter &, ValueRange state) override {
+    return {state[1]};
+  }
+
+private:
+  Value isNone(NestEmitter &nest, Value position) {
+    return nest.emit.compare(arith::CmpIPredicate::slt, position,
+                             nest.emit.zero(position.getType()));
+  }
+
+  tile::ArgReduceOp reduce;
+  bool isMax = false, isUnsigned = false;
+};
+
+/// acc = fma(a, b, acc).
+class Contraction : public Accumulator {
+public:
+  explicit Contraction(tile::ContractOp contract)
+      : contract(contract),
+        element(tile::getElement(contract.getResult().getType())) {
+    op = contract;
+  }
+
+  SmallVector<Type> types(int64_t lanes) override {
+    return {laneType(element, lanes)};
+  }
+
+  SmallVector<Value> initial(NestEmitter &nest, int64_t lanes,
+                             bool isFirst) override {
+    Value zero = nest.emit.zero(laneType(element, lanes));
+    // A vector over a reduced dimension holds partial sums: the accumulator
+    // belongs to one lane of one of them.
+    bool isPartial = lanes > 1 && llvm::any_of(contract.getOver(), [&](auto d) {
+      return nest.isVectorDim(cast<StringAttr>(d));
+    });
+    if (!contract.getAcc() || (isPartial && !isFirst))
+      return {zero};
+    Value acc = nest.value(contract.getAcc());
+    if (isPartial)
+      return {nest.emit.select(
+          nest.emit.prefixMask(nest.emit.index(1), lanes),
+          nest.emit.splat(acc, lanes), zero)};
+    return {nest.emit.splat(acc, lanes)};
+  }
+
+  SmallVector<Value> step(NestEmitter &nest, ValueRange state) override {
+    VectorEmitter &emit = nest.emit;
+    Value x = emit.splat(nest.value(contract.getLhs()), nest.lanes);
+    Value y = emit.splat(nest.value(contract.getRhs()), nest.lanes);
+    Value next;
+    if (isa<FloatType>(element))
+      next = nest.b.create<math::FmaOp>(emit.loc, x, y, state[0]);
+    else
+      next = emit.add(emit.mul(x, y), state[0]);
+    return keepInactive(nest, next, state);
+  }
+
+  SmallVector<Value> merge(NestEmitter &nest, ValueRange a,
+                           ValueRange b) override {
+    return {emitCombine(nest.emit, Combiner::Add, a[0], b[0])};
+  }
+
+  SmallVector<Value> finish(NestEmitter &, ValueRange state) override {
+    return {state[0]};
+  }
+
+private:
+  tile::ContractOp contract;
+  Type element;
+};
+
+} // namespace
+
+std::unique_ptr<Accumulator> makeAccumulator(Realizer &realizer,
+                                             const Root &root) {
+  switch (root.kind) {
+  case Root::Kind::Reduce: {
+    auto reduce = cast<tile::ReduceOp>(root.op);
+    Combiner combiner = reduce.getCombiner();
+    if (reduce.getOrder() == Order::Tree)
+      return std::make_unique<TreeReduction>(reduce);
+    if (reduce.getOrder() != Order::Unordered ||
+        combiner == Combiner::Custom || combiner == Combiner::MaxNum ||
+        combiner == Combiner::MinNum)
+      return std::make_unique<ExactReduction>(reduce);
+    return std::make_unique<FreeReduction>(reduce);
+  }
+  case Root::Kind::ArgReduce:
+    return std::make_unique<ArgReduction>(cast<tile::ArgReduceOp>(root.op));
+  case Root::Kind::Contract:
+    return std::make_unique<Contraction>(cast<tile::ContractOp>(root.op));
+  case Root::Kind::Scan: {
+    auto scan = cast<tile::ScanOp>(root.op);
+    if (scan.getOrder() == Order::Tree ||
+        (scan.getOrder() == Order::Right) != bool(scan.getReverse()))
+      if (scan.getOrder() != Order::Unordered &&
+          scan.getOrder() != Order::Left)
+        realizer.fail(root.op, "unsupported.scan-order",
+                      "a scan of order '" +
+                          tile::stringifyOrder(scan.getOrder()) +
+                          "' has no CPU realization; use 'left' or "
+                          "'unordered'");
+    return std::make_unique<Scan>(scan);
+  }
+  case Root::Kind::Store:
+  case Root::Kind::Scatter:
+  case Root::Kind::Sort:
+  case Root::Kind::Materialize:
+    break;
+  }
+  return nullptr;
+}
+
+} // namespace tessera

@@ -1,0 +1,515 @@
+//===- block.cpp - Executing the steps of a block -------------------------===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "realize/cpu/elementwise.h"
+#include "realize/cpu/nest.h"
+
+#include "llvm/ADT/ScopeExit.h"
+
+using namespace mlir;
+
+namespace tessera {
+
+static bool isTile(Value value) {
+  return isa<RankedTensorType>(value.getType());
+}
+
+static int64_t constantIndexOr(Value value, int64_t otherwise) {
+  return constantIndex(value).value_or(otherwise);
+}
+
+//===----------------------------------------------------------------------===//
+// Shared state
+//===----------------------------------------------------------------------===//
+
+void Realizer::begin(Value dataArray, Value strides, Value scalarSlots,
+                     Value scratchMemory) {
+  data = dataArray;
+  strideArray = strides;
+  scalarArray = scalarSlots;
+  scratch = scratchMemory;
+  // A marker that entry code is inserted before; it folds away.
+  entryEnd = emit.integer(b.getI64Type(), 0).getDefiningOp();
+}
+
+template <typename Make> Value Realizer::atEntry(Make make) {
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(entryEnd);
+  return make();
+}
+
+Value Realizer::viewPointer(BlockArgument view) {
+  Value &pointer = viewPointers[view];
+  if (!pointer)
+    pointer = atEntry([&] {
+      int64_t number = 0;
+      for (BlockArgument other : view.getOwner()->getArguments()) {
+        if (other == view)
+          break;
+        number += isa<tile::ViewType>(other.getType());
+      }
+      Type ptr = LLVM::LLVMPointerType::get(b.getContext());
+      Value slot = emit.offsetPointer(data, b.getI64Type(), emit.index(number));
+      return b.create<LLVM::LoadOp>(emit.loc, ptr, slot).getResult();
+    });
+  return pointer;
+}
+
+Value Realizer::stride(const Access &access, unsigned axis) {
+  if (analysis.strides.isUnit(access, axis))
+    return emit.index(1);
+  Value &stride = viewStrides[{access.view.getArgNumber(), axis}];
+  if (!stride)
+    stride = atEntry([&] {
+      int64_t number = axis;
+      for (BlockArgument other : access.view.getOwner()->getArguments()) {
+        if (other == access.view)
+          break;
+        if (auto type = dyn_cast<tile::ViewType>(other.getType()))
+          number += type.getRank();
+      }
+      Value slot = emit.offsetPointer(strideArray, b.getI64Type(),
+                                      emit.index(number));
+      Value loaded =
+          b.create<LLVM::LoadOp>(emit.loc, b.getI64Type(), slot);
+      return b
+          .create<arith::IndexCastOp>(emit.loc, b.getIndexType(), loaded)
+          .getResult();
+    });
+  return stride;
+}
+
+Value Realizer::scalar(Value tileScalar) {
+  auto it = scalars.find(tileScalar);
+  if (it != scalars.end())
+    return it->second;
+  auto argument = dyn_cast<BlockArgument>(tileScalar);
+  if (argument && isa<tile::KernelOp>(argument.getOwner()->getParentOp())) {
+    Value loaded = atEntry([&] {
+      int64_t number = 0;
+      for (BlockArgument other : argument.getOwner()->getArguments()) {
+        if (other == argument)
+          break;
+        number += !isa<tile::ViewType>(other.getType());
+      }
+      Value slot = emit.offsetPointer(scalarArray, b.getI64Type(),
+                                      emit.index(number));
+      return emit.load(slot, argument.getType(), 1, Value());
+    });
+    scalars[tileScalar] = loaded;
+    return loaded;
+  }
+  fail(tileScalar.getDefiningOp(), "internal.scalar",
+       "a scalar was used before it was computed");
+  return emit.zero(tileScalar.getType());
+}
+
+Value Realizer::extent(StringAttr dim) {
+  if (std::optional<int64_t> constant = constantExtent(dim))
+    return emit.index(*constant);
+  auto it = extents.find(dim.getValue());
+  if (it != extents.end())
+    return it->second;
+  fail(nullptr, "internal.extent",
+       "the extent of '" + dim.getValue() + "' is not available");
+  return emit.index(0);
+}
+
+void Realizer::fail(Operation *op, StringRef code, const Twine &why) {
+  if (failure)
+    return;
+  Error error;
+  error.family = code.starts_with("unsupported") ? ErrorFamily::Unsupported
+                                                 : ErrorFamily::Internal;
+  error.code = code.str();
+  error.message = why.str();
+  if (op)
+    if (auto loc = dyn_cast<FileLineColLoc>(op->getLoc()))
+      error.where = {loc.getFilename().str(), loc.getLine(), loc.getColumn()};
+  failure = std::move(error);
+}
+
+Value Realizer::allocateBytes(int64_t bytes, StringRef what) {
+  int64_t offset = scratchSize;
+  // Whole vectors may be read past the end of a buffer.
+  constexpr int64_t padding = 128;
+  constexpr int64_t limit = int64_t(1) << 40;
+  scratchSize += (std::min(bytes, limit) + padding + 63) / 64 * 64;
+  bufferSizes.push_back({what.str(), bytes});
+  return atEntry([&] {
+    return emit.offsetPointer(scratch, b.getI8Type(), emit.index(offset));
+  });
+}
+
+TileBuffer Realizer::allocate(Type tileType, StringRef what, Operation *op) {
+  TileBuffer buffer;
+  buffer.element = tile::getElement(tileType);
+  buffer.dims = tile::getDims(tileType);
+  buffer.strides.assign(buffer.dims.size(), 1);
+  int64_t elements = 1;
+  for (int64_t axis = int64_t(buffer.dims.size()) - 1; axis >= 0; --axis) {
+    buffer.strides[axis] = elements;
+    std::optional<int64_t> extent = constantExtent(buffer.dims[axis]);
+    if (!extent)
+      fail(op, "unsupported.dynamic-buffer",
+           "a tile over '" + buffer.dims[axis].getValue() +
+               "', whose extent depends on data, cannot be kept in memory");
+    if (__builtin_mul_overflow(elements, extent.value_or(0), &elements))
+      elements = int64_t(1) << 40;
+  }
+  int64_t bytes = 0;
+  constexpr int64_t limit = int64_t(8) << 30;
+  if (__builtin_mul_overflow(elements, storageBytes(buffer.element), &bytes) ||
+      bytes > limit) {
+    fail(op, "unsupported.scratch",
+         "a tile of " + Twine(elements) +
+             " elements does not fit the scratch memory of one program "
+             "(8 GiB); split the dimension into blocks");
+    bytes = 0;
+  }
+  buffer.pointer = allocateBytes(bytes, what);
+  return buffer;
+}
+
+int64_t Realizer::checkNumber(const Access &access, unsigned axis) {
+  Error error;
+  error.family = ErrorFamily::Launch;
+  error.code = "launch.index";
+  tile::KernelOp kernel = analysis.kernel;
+  error.message =
+      ("an index into axis " + Twine(axis) + " of '" +
+       kernel.getArgName(access.view.getArgNumber()) +
+       "' is outside [0, " + Twine(analysis.accesses.extent(access, axis)) +
+       "); nothing was written")
+          .str();
+  if (auto loc = dyn_cast<FileLineColLoc>(access.op->getLoc()))
+    error.where = {loc.getFilename().str(), loc.getLine(), loc.getColumn()};
+  checks.push_back(std::move(error));
+  return checks.size();
+}
+
+//===----------------------------------------------------------------------===//
+// Steps
+//===----------------------------------------------------------------------===//
+
+void Realizer::runPhase(const Phase &phase) {
+  NestPlan nest = planNest(phase, analysis, target);
+  nanoseconds += nest.nanoseconds * repeats;
+  plan.nests.push_back(nest);
+  NestEmitter(*this, phase, nest).run();
+}
+
+void Realizer::materializeInto(Value tile, const TileBuffer &buffer) {
+  std::optional<TileBuffer> old;
+  if (const TileBuffer *own = findBuffer(tile))
+    old = *own;
+  Phase phase;
+  phase.kept = tile::getDims(tile.getType());
+  Operation *op = tile.getDefiningOp();
+  bool isEvaluated = op && isDeferred(op) && !old;
+  if (!isEvaluated && old) {
+    // A plain copy between two buffers of the same shape.
+    int64_t bytes = storageBytes(buffer.element);
+    for (StringAttr dim : buffer.dims)
+      bytes *= constantExtent(dim).value_or(0);
+    b.create<LLVM::MemcpyOp>(emit.loc, buffer.pointer, old->pointer,
+                             emit.integer(b.getI64Type(), bytes),
+                             /*isVolatile=*/false);
+    return;
+  }
+  setBuffer(tile, buffer);
+  phase.roots.push_back({Root::Kind::Materialize, op, tile});
+  runPhase(phase);
+  buffers.erase(tile);
+}
+
+void Realizer::runBlock(Block &block, tile::ParallelOp only, Value first,
+                        Value last) {
+  for (const Step &step : analysis.phases.schedule(block)) {
+    if (only && step.immediate && isa<tile::ParallelOp>(step.immediate)) {
+      if (step.immediate == only)
+        runParallel(only, first, last);
+      continue;
+    }
+    runStep(step);
+  }
+}
+
+void Realizer::runStep(const Step &step) {
+  if (step.immediate)
+    runImmediate(*step.immediate);
+  else
+    runPhase(step.phase);
+}
+
+void Realizer::runImmediate(Operation &op) {
+  if (auto dim = dyn_cast<tile::DimOp>(op)) {
+    extents[dim.getName()] = scalar(dim.getExtent());
+  } else if (auto size = dyn_cast<tile::DimSizeOp>(op)) {
+    setScalar(size.getResult(), extent(size.getDimAttr()));
+  } else if (auto parallel = dyn_cast<tile::ParallelOp>(op)) {
+    runParallel(parallel, {}, {});
+  } else if (auto serial = dyn_cast<tile::SerialOp>(op)) {
+    runLoop(serial);
+  } else if (auto pipeline = dyn_cast<tile::PipelineOp>(op)) {
+    runLoop(pipeline);
+  } else if (auto fold = dyn_cast<tile::FoldOp>(op)) {
+    runFold(fold);
+  } else if (auto ifOp = dyn_cast<tile::IfOp>(op)) {
+    runIf(ifOp);
+  } else if (isa<tile::StageOp, tile::YieldOp>(op)) {
+    // Stages only guide the planner; yields are evaluated by their region's op.
+  } else if (auto store = dyn_cast<tile::StoreOp>(op)) {
+    NestEmitter(*this).storeElement(*getAccess(store), store.getValue());
+  } else if (auto scatter = dyn_cast<tile::ScatterOp>(op)) {
+    NestEmitter(*this).scatterElement(scatter);
+  } else if (op.getNumResults() == 1 && !isTile(op.getResult(0))) {
+    NestEmitter nest(*this);
+    setScalar(op.getResult(0), nest.evaluate(op.getResult(0)));
+  } else {
+    fail(&op, "internal.step",
+         "op '" + op.getName().getStringRef() + "' has no CPU realization");
+  }
+}
+
+void Realizer::runParallel(tile::ParallelOp op, Value first, Value last) {
+  SmallVector<Value> sizes;
+  Value total = emit.index(1);
+  for (Attribute dim : op.getDims()) {
+    sizes.push_back(extent(cast<StringAttr>(dim)));
+    total = emit.mul(total, sizes.back());
+  }
+  if (!first)
+    first = emit.index(0);
+  auto loop = b.create<scf::ForOp>(emit.loc, first, last ? last : total,
+                                   emit.index(1));
+  double outerRepeats = repeats;
+  if (!last)
+    repeats *= double(constantIndexOr(total, 1));
+  auto restore = llvm::make_scope_exit([&] { repeats = outerRepeats; });
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(loop.getBody()->getTerminator());
+  Value rest = loop.getInductionVar();
+  for (int64_t axis = int64_t(sizes.size()) - 1; axis >= 0; --axis) {
+    Value coordinate = rest;
+    if (axis > 0) {
+      coordinate = b.create<arith::RemUIOp>(emit.loc, rest, sizes[axis]);
+      rest = b.create<arith::DivUIOp>(emit.loc, rest, sizes[axis]);
+    }
+    setScalar(op.getBody().getArgument(axis), coordinate);
+  }
+  runBlock(op.getBody().front());
+}
+
+//===----------------------------------------------------------------------===//
+// Loops with carried values
+//===----------------------------------------------------------------------===//
+
+/// Evaluates the tiles a region yields into `destinations` (in order of the
+/// tile-valued operands) and collects its scalars.
+void Realizer::evaluateYield(Operation *yield, ArrayRef<TileBuffer> destinations,
+                             SmallVectorImpl<Value> &scalarResults) {
+  for (Value yielded : yield->getOperands()) {
+    if (isTile(yielded)) {
+      materializeInto(yielded, destinations.front());
+      destinations = destinations.drop_front();
+    } else {
+      scalarResults.push_back(scalar(yielded));
+    }
+  }
+}
+
+template <typename Loop> void Realizer::runLoop(Loop op) {
+  // A carried tile has two buffers: the body reads one and writes the other,
+  // and the two swap.
+  Block &block = op.getBody().front();
+  SmallVector<Value> inits;
+  SmallVector<TileBuffer> tiles;
+  for (Value init : op.getInits()) {
+    if (!isTile(init)) {
+      inits.push_back(scalar(init));
+      continue;
+    }
+    TileBuffer current = allocate(init.getType(), "carry", op);
+    materializeInto(init, current);
+    tiles.push_back(current);
+  }
+  size_t scalarCount = inits.size();
+  for (const TileBuffer &buffer : tiles) {
+    inits.push_back(buffer.pointer);
+    int64_t bytes = storageBytes(buffer.element);
+    for (StringAttr dim : buffer.dims)
+      bytes *= constantExtent(dim).value_or(0);
+    inits.push_back(allocateBytes(bytes, "carry"));
+  }
+  auto loop = b.create<scf::ForOp>(emit.loc, emit.index(0),
+                                   extent(op.getDimAttr()), emit.index(1),
+                                   inits);
+  auto bind = [&](ValueRange targets, ValueRange carried) {
+    ValueRange scalarValues = carried.take_front(scalarCount);
+    ValueRange pointers = carried.drop_front(scalarCount);
+    size_t tileNumber = 0;
+    for (Value target : targets) {
+      if (!isTile(target)) {
+        setScalar(target, scalarValues.front());
+        scalarValues = scalarValues.drop_front();
+        continue;
+      }
+      TileBuffer buffer = tiles[tileNumber];
+      buffer.pointer = pointers[2 * tileNumber++];
+      setBuffer(target, buffer);
+    }
+  };
+  {
+    OpBuilder::InsertionGuard guard(b);
+    if (inits.empty())
+      b.setInsertionPoint(loop.getBody()->getTerminator());
+    else
+      b.setInsertionPointToEnd(loop.getBody());
+    double outerRepeats = repeats;
+    repeats *= double(constantExtent(op.getDimAttr()).value_or(1));
+    auto restore = llvm::make_scope_exit([&] { repeats = outerRepeats; });
+    setScalar(block.getArgument(0), loop.getInductionVar());
+    bind(block.getArguments().drop_front(), loop.getRegionIterArgs());
+    runBlock(block);
+    ValueRange pointers = loop.getRegionIterArgs().drop_front(scalarCount);
+    SmallVector<TileBuffer> destinations;
+    SmallVector<Value> yielded, swapped;
+    for (auto [number, buffer] : llvm::enumerate(tiles)) {
+      TileBuffer next = buffer;
+      next.pointer = pointers[2 * number + 1];
+      destinations.push_back(next);
+      swapped.push_back(pointers[2 * number + 1]);
+      swapped.push_back(pointers[2 * number]);
+    }
+    evaluateYield(block.getTerminator(), destinations, yielded);
+    llvm::append_range(yielded, swapped);
+    if (!inits.empty())
+      b.create<scf::YieldOp>(emit.loc, yielded);
+  }
+  bind(op.getResults(), loop.getResults());
+}
+
+void Realizer::runFold(tile::FoldOp op) {
+  if (op.getOrder() == tile::Order::Tree)
+    return fail(op, "unsupported.fold-tree",
+                "a fold in tree order has no CPU realization; load the "
+                "contributions as a tile and use tile.reduce, or use the order "
+                "'left' or 'unordered'");
+  bool isRight = op.getOrder() == tile::Order::Right;
+  Block &body = op.getBody().front(), &combine = op.getCombine().front();
+  unsigned count = op.getInits().size();
+  SmallVector<Value> inits;
+  SmallVector<TileBuffer> current, next, contribution;
+  for (Value init : op.getInits()) {
+    if (!isTile(init)) {
+      inits.push_back(scalar(init));
+      continue;
+    }
+    current.push_back(allocate(init.getType(), "fold", op));
+    next.push_back(allocate(init.getType(), "fold", op));
+    contribution.push_back(allocate(init.getType(), "fold", op));
+    materializeInto(init, current.back());
+  }
+  size_t scalarCount = inits.size();
+  for (auto [a, c] : llvm::zip(current, next))
+    inits.append({a.pointer, c.pointer});
+  Value size = extent(op.getDimAttr());
+  auto loop = b.create<scf::ForOp>(emit.loc, emit.index(0), size,
+                                   emit.index(1), inits);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToEnd(loop.getBody());
+    Value position = loop.getInductionVar();
+    if (isRight)
+      position = b.create<arith::SubIOp>(emit.loc,
+                                         emit.add(size, emit.index(-1)),
+                                         position);
+    setScalar(body.getArgument(0), position);
+    runBlock(body);
+    SmallVector<Value> contributed;
+    evaluateYield(body.getTerminator(), contribution, contributed);
+    ValueRange carried = loop.getRegionIterArgs();
+    unsigned accSide = isRight ? count : 0, newSide = isRight ? 0 : count;
+    size_t scalarNumber = 0, tileNumber = 0;
+    for (unsigned i = 0; i < count; ++i) {
+      Value acc = combine.getArgument(accSide + i);
+      Value fresh = combine.getArgument(newSide + i);
+      if (isTile(acc)) {
+        TileBuffer buffer = current[tileNumber];
+        buffer.pointer = carried[scalarCount + 2 * tileNumber];
+        setBuffer(acc, buffer);
+        setBuffer(fresh, contribution[tileNumber++]);
+      } else {
+        setScalar(acc, carried[scalarNumber]);
+        setScalar(fresh, contributed[scalarNumber++]);
+      }
+    }
+    runBlock(combine);
+    SmallVector<TileBuffer> destinations;
+    SmallVector<Value> yielded, swapped;
+    for (size_t i = 0; i < current.size(); ++i) {
+      TileBuffer buffer = next[i];
+      buffer.pointer = carried[scalarCount + 2 * i + 1];
+      destinations.push_back(buffer);
+      swapped.append({carried[scalarCount + 2 * i + 1],
+                      carried[scalarCount + 2 * i]});
+    }
+    evaluateYield(combine.getTerminator(), destinations, yielded);
+    llvm::append_range(yielded, swapped);
+    b.create<scf::YieldOp>(emit.loc, yielded);
+  }
+  size_t scalarNumber = 0, tileNumber = 0;
+  for (Value result : op.getResults()) {
+    if (isTile(result)) {
+      TileBuffer buffer = current[tileNumber];
+      buffer.pointer = loop.getResult(scalarCount + 2 * tileNumber++);
+      setBuffer(result, buffer);
+    } else {
+      setScalar(result, loop.getResult(scalarNumber++));
+    }
+  }
+}
+
+void Realizer::runIf(tile::IfOp op) {
+  SmallVector<Type> scalarTypes;
+  SmallVector<TileBuffer> tiles;
+  for (Value result : op.getResults()) {
+    if (isTile(result)) {
+      tiles.push_back(allocate(result.getType(), "branch", op));
+      setBuffer(result, tiles.back());
+    } else {
+      scalarTypes.push_back(result.getType());
+    }
+  }
+  bool hasElse = !op.getElseRegion().empty();
+  auto ifOp = b.create<scf::IfOp>(emit.loc, scalarTypes,
+                                  scalar(op.getCondition()), hasElse);
+  auto branch = [&](Region &region, Block *target) {
+    OpBuilder::InsertionGuard guard(b);
+    bool hasYield = !target->empty() &&
+                    target->back().hasTrait<OpTrait::IsTerminator>();
+    if (hasYield)
+      b.setInsertionPoint(&target->back());
+    else
+      b.setInsertionPointToEnd(target);
+    runBlock(region.front());
+    SmallVector<Value> yielded;
+    evaluateYield(region.front().getTerminator(), tiles, yielded);
+    if (!hasYield)
+      b.create<scf::YieldOp>(emit.loc, yielded);
+  };
+  branch(op.getThenRegion(), ifOp.thenBlock());
+  if (hasElse)
+    branch(op.getElseRegion(), ifOp.elseBlock());
+  size_t number = 0;
+  for (Value result : op.getResults())
+    if (!isTile(result))
+      setScalar(result, ifOp.getResult(number++));
+}
+
+} // namespace tessera

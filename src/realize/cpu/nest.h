@@ -1,0 +1,162 @@
+//===- nest.h - The loop nest of a phase ------------------------*- C++ -*-===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A nest has one level per dimension of the phase's space: the kept dimensions,
+// then the reduced ones. At most one level is the vector level; its loop runs
+// over groups of `unroll` vectors ("copies"), then single vectors, then the
+// tail. Values that do not depend on the inner levels are emitted once, before
+// the loop of the next level (its anchor), so hoisting is by construction.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TESSERA_REALIZE_CPU_NEST_H
+#define TESSERA_REALIZE_CPU_NEST_H
+
+#include "realize/cpu/realizer.h"
+
+#include <memory>
+
+namespace tessera {
+
+class NestEmitter;
+
+/// A running result of a nest: reduction, scan or contraction. The state of one
+/// copy is `types` many values.
+class Accumulator {
+public:
+  virtual ~Accumulator() = default;
+  virtual llvm::SmallVector<mlir::Type> types(int64_t lanes) = 0;
+  /// The state before the first element. `isFirst` is false for the second and
+  /// further partial results of one reduction.
+  virtual llvm::SmallVector<mlir::Value> initial(NestEmitter &nest,
+                                                 int64_t lanes,
+                                                 bool isFirst) = 0;
+  /// Takes the element at the nest's current coordinates.
+  virtual llvm::SmallVector<mlir::Value> step(NestEmitter &nest,
+                                              mlir::ValueRange state) = 0;
+  /// Combines the states of two disjoint parts.
+  virtual llvm::SmallVector<mlir::Value> merge(NestEmitter &nest,
+                                               mlir::ValueRange a,
+                                               mlir::ValueRange b) = 0;
+  /// The results from the final state, one per result of the root.
+  virtual llvm::SmallVector<mlir::Value> finish(NestEmitter &nest,
+                                                mlir::ValueRange state) = 0;
+  /// Elements are taken from the last to the first.
+  virtual bool isReversed() const { return false; }
+
+  mlir::Operation *op = nullptr;
+};
+
+/// The accumulator of a root; null for roots that have none.
+std::unique_ptr<Accumulator> makeAccumulator(Realizer &realizer,
+                                             const Root &root);
+
+class NestEmitter {
+public:
+  NestEmitter(Realizer &realizer, const Phase &phase, const NestPlan &plan);
+
+  /// A nest of no levels, for scalar accesses.
+  explicit NestEmitter(Realizer &realizer);
+
+  void run();
+
+  /// The element, or vector of elements, of a tile at the current coordinates;
+  /// an emitted scalar for a tile without dimensions.
+  mlir::Value value(mlir::Value tile);
+
+  /// Evaluates a deferred op at the current coordinates, buffers aside.
+  mlir::Value evaluate(mlir::Value tile);
+
+  void storeElement(const Access &access, mlir::Value tile);
+  void scatterElement(tile::ScatterOp op);
+
+  /// Writes to, or reads, a buffer at the current coordinates.
+  void writeBuffer(const TileBuffer &buffer, mlir::Value value);
+  mlir::Value readBuffer(const TileBuffer &buffer);
+
+  /// The coordinate along a dimension: an index, of the first lane for the
+  /// vector dimension.
+  mlir::Value coordinate(mlir::StringAttr dim);
+  bool isVectorDim(mlir::StringAttr dim) const {
+    return lanes > 1 && dim == vectorDim;
+  }
+
+  Realizer &r;
+  VectorEmitter &emit;
+  mlir::OpBuilder &b;
+  /// Lanes of the code being emitted, and the active ones (null: all).
+  int64_t lanes = 1;
+  mlir::Value mask;
+  /// The vector, of those of one iteration, being emitted.
+  int64_t copy = 0;
+
+private:
+  struct Level {
+    mlir::StringAttr dim;
+    mlir::Value coordinate;
+    mlir::Operation *anchor = nullptr;
+    /// Values that depend on this level and outer ones, per copy.
+    llvm::SmallVector<llvm::DenseMap<mlir::Value, mlir::Value>, 4> cache;
+  };
+  using State = llvm::SmallVector<mlir::Value>;
+  /// States of all accumulators, per copy.
+  using States = llvm::SmallVector<State, 4>;
+
+  /// An address and how it varies over the lanes.
+  struct Address {
+    mlir::Value pointer;
+    /// Element offsets of the lanes; null when contiguous or uniform.
+    mlir::Value laneOffsets;
+    bool isContiguous = false;
+    /// Where the access is inside the view; null: everywhere.
+    mlir::Value inside;
+  };
+
+  Address address(const Access &access);
+  void emitCheck(const Access &access, unsigned axis, mlir::Value inside);
+  mlir::Value loadElement(const Access &access);
+  mlir::Value emitOp(mlir::Operation *op);
+  mlir::Value gatherElement(tile::GatherOp op);
+  mlir::Value reshapeElement(tile::ReshapeOp op);
+  mlir::Value bufferAt(const TileBuffer &buffer, mlir::Value offset,
+                       mlir::Value laneOffsets, bool isContiguous);
+  mlir::Value coordinateOffset(const TileBuffer &buffer, mlir::StringAttr except,
+                               mlir::Value &laneOffsets, bool &isContiguous);
+
+  void emitLevel(unsigned level);
+  void emitReduction();
+  void emitReducedLevel(unsigned level, States &states);
+  void emitBody(States *states);
+  void emitTree();
+  void finishReduction(States &states);
+  mlir::ValueRange slice(mlir::ValueRange state, unsigned accumulator);
+  State initialState(bool isFirst);
+  State mergeStates(mlir::ValueRange a, mlir::ValueRange b);
+  int levelOf(mlir::Value tile);
+  bool isReversed() const;
+
+  /// A loop over [0, count) by `step` that carries states; emits straight-line
+  /// code for a single trip.
+  void loop(unsigned level, int64_t first, int64_t count, int64_t step,
+            int64_t copies, States *states, llvm::function_ref<void()> body);
+  void enter(unsigned level, mlir::Value coordinate, int64_t copyCount);
+
+  const Phase *phase = nullptr;
+  NestPlan plan;
+  mlir::StringAttr vectorDim;
+  int vectorLevel = -1;
+  llvm::SmallVector<Level> levels;
+  unsigned keptLevels = 0;
+  int64_t copies = 1;
+  llvm::SmallVector<std::unique_ptr<Accumulator>> accumulators;
+  llvm::SmallVector<unsigned> accumulatorSizes;
+  llvm::DenseSet<mlir::Value> evaluatedHere;
+};
+
+} // namespace tessera
+
+#endif // TESSERA_REALIZE_CPU_NEST_H

@@ -1,0 +1,215 @@
+//===- realize.cpp - Stage functions of a kernel --------------------------===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "realize/cpu/realize.h"
+
+#include "realize/cpu/realizer.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+
+namespace tessera {
+
+namespace {
+
+class KernelRealizer {
+public:
+  KernelRealizer(const KernelAnalysis &analysis, const Target &target)
+      : analysis(analysis), target(target),
+        builder(analysis.kernel->getContext()), kernel(analysis.kernel) {
+    result.module = ModuleOp::create(kernel.getLoc());
+    result.plan.kernel = kernel.getSymName().str();
+    result.plan.target = target.name;
+    result.plan.alias = analysis.accesses.aliasMode();
+  }
+
+  Result<RealizedKernel> run(const RealizeOptions &options) {
+    Block &body = kernel.getBody().front();
+    SmallVector<tile::ParallelOp> grids(body.getOps<tile::ParallelOp>());
+    if (!canSplit(body))
+      grids.assign(1, tile::ParallelOp());
+    for (bool checksOnly : {true, false}) {
+      if (checksOnly && !(options.validate && hasDataDependentIndex()))
+        continue;
+      for (auto [number, grid] : llvm::enumerate(grids)) {
+        std::string symbol = kernel.getSymName().str() +
+                             (checksOnly ? "_check" : "_stage") +
+                             std::to_string(number);
+        if (std::optional<Error> error = emitStage(symbol, grid, checksOnly))
+          return *error;
+      }
+    }
+    return std::move(result);
+  }
+
+private:
+  bool hasDataDependentIndex() {
+    bool found = false;
+    kernel.walk([&](Operation *op) {
+      if (std::optional<Access> access = getAccess(op))
+        for (unsigned axis = 0; axis < access->axes.size(); ++axis)
+          found |= AccessAnalysis::isDataDependent(access->axes[axis]) &&
+                   analysis.accesses.needsCheck(*access, axis);
+    });
+    return found;
+  }
+
+  /// Whether each top-level tile.parallel can be a stage of its own: everything
+  /// beside them can be computed again in each program at no cost.
+  bool canSplit(Block &body) {
+    SmallVector<Access> writes;
+    kernel.walk([&](Operation *op) {
+      if (std::optional<Access> access = getAccess(op); access && access->writes)
+        writes.push_back(*access);
+    });
+    bool hasGrid = false;
+    for (Operation &op : body) {
+      if (isa<tile::ParallelOp>(op)) {
+        hasGrid = true;
+        continue;
+      }
+      if (isa<tile::DimOp>(op))
+        continue;
+      if (isDeferred(&op)) {
+        if (analysis.phases.isMaterialized(op.getResult(0)))
+          return false;
+        continue;
+      }
+      if (auto load = dyn_cast<tile::LoadOp>(op)) {
+        for (const Access &write : writes)
+          if (analysis.accesses.mayConflict(*getAccess(load), write))
+            return false;
+        continue;
+      }
+      if (op.getNumRegions() > 0 || !isMemoryEffectFree(&op) ||
+          isa<tile::ReduceOp, tile::ScanOp, tile::SortOp, tile::ContractOp,
+              tile::ArgReduceOp>(op))
+        return false;
+    }
+    return hasGrid;
+  }
+
+  std::optional<Error> emitStage(const std::string &symbol,
+                                 tile::ParallelOp grid, bool checksOnly) {
+    Location loc = kernel.getLoc();
+    MLIRContext *context = builder.getContext();
+    Type ptr = LLVM::LLVMPointerType::get(context);
+    Type i32 = builder.getI32Type(), i64 = builder.getI64Type();
+    auto type = builder.getFunctionType({ptr, ptr, ptr, i64, i64, ptr}, {i32});
+    builder.setInsertionPointToEnd(result.module->getBody());
+    auto function = builder.create<func::FuncOp>(loc, symbol + "_body", type);
+    function->setAttr("llvm.linkage",
+                      LLVM::LinkageAttr::get(context, LLVM::Linkage::Internal));
+    Block *entry = function.addEntryBlock();
+    builder.setInsertionPointToStart(entry);
+
+    Realizer realizer(analysis, target, builder, loc, checksOnly);
+    realizer.checks = result.checks;
+    VectorEmitter &emit = realizer.emit;
+    Value scratch = function.getArgument(5);
+    if (checksOnly)
+      builder.create<LLVM::StoreOp>(loc, emit.integer(i32, 0), scratch);
+    realizer.begin(function.getArgument(0), function.getArgument(1),
+                   function.getArgument(2), scratch);
+    auto toIndex = [&](Value value) {
+      return builder.create<arith::IndexCastOp>(loc, builder.getIndexType(),
+                                                value);
+    };
+    int64_t programs = 1;
+    Block &body = kernel.getBody().front();
+    if (grid) {
+      realizer.runBlock(body, grid, toIndex(function.getArgument(3)),
+                        toIndex(function.getArgument(4)));
+      for (Attribute dim : grid.getDims()) {
+        realizer.plan.grid += (realizer.plan.grid.empty() ? "" : ", ") +
+                              cast<StringAttr>(dim).getValue().str();
+        std::optional<int64_t> extent =
+            analysis.dims.extent(cast<StringAttr>(dim));
+        if (!extent)
+          realizer.fail(grid, "unsupported.dynamic-grid",
+                        "the grid's dimension '" +
+                            cast<StringAttr>(dim).getValue() +
+                            "' depends on data");
+        if (__builtin_mul_overflow(programs, extent.value_or(0), &programs))
+          realizer.fail(grid, "unsupported.grid",
+                        "the grid has more than 2^63 programs");
+      }
+    } else {
+      realizer.runBlock(body);
+    }
+    if (realizer.failure)
+      return realizer.failure;
+    Value status = emit.integer(i32, 0);
+    if (checksOnly)
+      status = builder.create<LLVM::LoadOp>(loc, i32, scratch);
+    builder.create<func::ReturnOp>(loc, status);
+    emitEntry(symbol, function);
+
+    realizer.plan.programs = programs;
+    result.checks = realizer.checks;
+    result.stages.push_back({symbol, programs, realizer.scratchBytes(),
+                             realizer.nanoseconds});
+    if (!checksOnly) {
+      result.plan.stages.push_back(realizer.plan);
+      llvm::append_range(result.plan.buffers, realizer.bufferSizes);
+    }
+    return std::nullopt;
+  }
+
+  /// The exported function: runs the body under the floating-point state that
+  /// docs/semantics.md asks for, and restores the caller's.
+  void emitEntry(const std::string &symbol, func::FuncOp body) {
+    Location loc = kernel.getLoc();
+    builder.setInsertionPointToEnd(result.module->getBody());
+    auto entry =
+        builder.create<func::FuncOp>(loc, symbol, body.getFunctionType());
+    builder.setInsertionPointToStart(entry.addEntryBlock());
+    Type ptr = LLVM::LLVMPointerType::get(builder.getContext());
+    Type i32 = builder.getI32Type();
+    auto constant = [&](int64_t value) {
+      return builder.create<LLVM::ConstantOp>(loc, i32, value);
+    };
+    auto slot = [&]() {
+      return builder.create<LLVM::AllocaOp>(loc, ptr, i32, constant(1), 4);
+    };
+    auto intrinsic = [&](StringRef name, Value argument) {
+      builder.create<LLVM::CallIntrinsicOp>(
+          loc, TypeRange{}, builder.getStringAttr(name), ValueRange{argument});
+    };
+    Value saved = slot(), own = slot();
+    intrinsic("llvm.x86.sse.stmxcsr", saved);
+    // Round to nearest, subnormals kept, all exceptions masked.
+    builder.create<LLVM::StoreOp>(loc, constant(0x1f80), own);
+    intrinsic("llvm.x86.sse.ldmxcsr", own);
+    auto call = builder.create<func::CallOp>(loc, body, entry.getArguments());
+    intrinsic("llvm.x86.sse.ldmxcsr", saved);
+    builder.create<func::ReturnOp>(loc, call.getResults());
+  }
+
+  const KernelAnalysis &analysis;
+  const Target &target;
+  OpBuilder builder;
+  tile::KernelOp kernel;
+  RealizedKernel result;
+};
+
+} // namespace
+
+Result<RealizedKernel> realizeForCpu(const KernelAnalysis &analysis,
+                                     const Target &target,
+                                     const RealizeOptions &options) {
+  return KernelRealizer(analysis, target).run(options);
+}
+
+void loadRealizationDialects(MLIRContext &context) {
+  context.loadDialect<arith::ArithDialect, func::FuncDialect,
+                      math::MathDialect, scf::SCFDialect, LLVM::LLVMDialect>();
+}
+
+} // namespace tessera

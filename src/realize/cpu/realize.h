@@ -1,0 +1,58 @@
+//===- realize.h - A planned kernel as loops and vectors --------*- C++ -*-===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Purpose: turns a specialized kernel into functions of loops (scf), lane
+// arithmetic (arith, math on scalars and one-dimensional vectors) and memory
+// access (llvm). Precondition: extents are specialized and the kernel verifies.
+// Place: after planning, before code generation, which expands math functions
+// and lowers to LLVM IR.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TESSERA_REALIZE_CPU_REALIZE_H
+#define TESSERA_REALIZE_CPU_REALIZE_H
+
+#include "plan/plan.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+
+namespace tessera {
+
+/// One stage function of the realized module. Its signature is StageEntry of
+/// tessera/executable.h.
+struct RealizedStage {
+  std::string symbol;
+  int64_t programs = 0;
+  int64_t scratchBytes = 0;
+  double nanosecondsPerProgram = 0;
+};
+
+struct RealizedKernel {
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  std::vector<RealizedStage> stages;
+  Plan plan;
+  /// What the numbers that stages return mean.
+  std::vector<Error> checks;
+};
+
+struct RealizeOptions {
+  /// Adds a first stage that checks every data-dependent index and writes
+  /// nothing.
+  bool validate = false;
+};
+
+Result<RealizedKernel> realizeForCpu(const KernelAnalysis &analysis,
+                                     const Target &target,
+                                     const RealizeOptions &options = {});
+
+/// Loads the dialects that realization emits.
+void loadRealizationDialects(mlir::MLIRContext &context);
+
+} // namespace tessera
+
+#endif // TESSERA_REALIZE_CPU_REALIZE_H

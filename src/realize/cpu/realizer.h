@@ -1,0 +1,141 @@
+//===- realizer.h - State of one stage function -----------------*- C++ -*-===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What the parts of the CPU realization share while one stage function is
+// emitted: emitted scalars, buffers in scratch memory, view addresses, extents.
+//
+//   block.cpp       executes the steps of a block: scalars, loops, branches
+//   nest.cpp        emits the loop nest of a phase
+//   access.cpp      addresses, bounds and masks of loads and stores
+//   accumulate.cpp  reductions, scans and contractions inside a nest
+//   sort.cpp        sorting
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TESSERA_REALIZE_CPU_REALIZER_H
+#define TESSERA_REALIZE_CPU_REALIZER_H
+
+#include "plan/plan.h"
+#include "realize/cpu/vector_emitter.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace tessera {
+
+/// A tile kept in memory, row-major in the order of its dimensions.
+struct TileBuffer {
+  mlir::Value pointer;
+  mlir::Type element;
+  llvm::SmallVector<mlir::StringAttr> dims;
+  llvm::SmallVector<int64_t> strides;
+};
+
+/// Where a nest is being emitted: what realization of values needs to know.
+class NestEmitter;
+
+class Realizer {
+public:
+  Realizer(const KernelAnalysis &analysis, const Target &target,
+           mlir::OpBuilder &builder, mlir::Location loc, bool checksOnly)
+      : analysis(analysis), target(target), checksOnly(checksOnly), b(builder),
+        emit(builder, loc, target) {}
+
+  const KernelAnalysis &analysis;
+  const Target &target;
+  /// Emits only the checks of data-dependent indices: nothing is written.
+  const bool checksOnly;
+  mlir::OpBuilder &b;
+  VectorEmitter emit;
+  /// Receives the decisions as they are applied.
+  StagePlan plan;
+  /// Estimated time of one program, and how often the code being emitted runs in
+  /// it.
+  double nanoseconds = 0;
+  double repeats = 1;
+  std::vector<std::pair<std::string, int64_t>> bufferSizes;
+  /// The first failure; emission goes on, the result is discarded.
+  std::optional<Error> failure;
+
+  /// Binds the stage function's arguments; emission starts at the builder's
+  /// insertion point.
+  void begin(mlir::Value data, mlir::Value strides, mlir::Value scalars,
+             mlir::Value scratch);
+
+  /// Executes a block of the kernel. `only`, if set, is the one tile.parallel
+  /// of a top-level block that this stage runs; its programs are `coordinates`.
+  void runBlock(mlir::Block &block, tile::ParallelOp only = {},
+                mlir::Value begin = {}, mlir::Value end = {});
+
+  // Shared state.
+  mlir::Value scalar(mlir::Value tileScalar);
+  void setScalar(mlir::Value tileScalar, mlir::Value emitted) {
+    scalars[tileScalar] = emitted;
+  }
+  mlir::Value extent(mlir::StringAttr dim);
+  std::optional<int64_t> constantExtent(mlir::StringAttr dim) const {
+    return analysis.dims.extent(dim);
+  }
+  mlir::Value viewPointer(mlir::BlockArgument view);
+  mlir::Value stride(const Access &access, unsigned axis);
+  /// Address of memory that may be read at any time: where a masked-off scalar
+  /// load goes.
+  mlir::Value safePointer() const { return scratch; }
+  /// Address of the number of the first failed check.
+  mlir::Value checkPointer() const { return scratch; }
+
+  /// Scratch for a tile of the given type.
+  TileBuffer allocate(mlir::Type tileType, llvm::StringRef what,
+                  mlir::Operation *op);
+  mlir::Value allocateBytes(int64_t bytes, llvm::StringRef what);
+  int64_t scratchBytes() const { return scratchSize; }
+
+  const TileBuffer *findBuffer(mlir::Value tile) const {
+    auto it = buffers.find(tile);
+    return it == buffers.end() ? nullptr : &it->second;
+  }
+  void setBuffer(mlir::Value tile, TileBuffer buffer) {
+    buffers[tile] = std::move(buffer);
+  }
+
+  void runPhase(const Phase &phase);
+  /// Evaluates a tile into a buffer of its dimensions.
+  void materializeInto(mlir::Value tile, const TileBuffer &buffer);
+
+  void fail(mlir::Operation *op, llvm::StringRef code, const llvm::Twine &why);
+
+  /// Number (from 1) of the check that an access's indices are in range.
+  int64_t checkNumber(const Access &access, unsigned axis);
+  std::vector<Error> checks;
+
+private:
+  void runStep(const Step &step);
+  void runImmediate(mlir::Operation &op);
+  void runParallel(tile::ParallelOp op, mlir::Value begin, mlir::Value end);
+  template <typename Loop> void runLoop(Loop op);
+  void runFold(tile::FoldOp op);
+  void runIf(tile::IfOp op);
+  void evaluateYield(mlir::Operation *yield,
+                     llvm::ArrayRef<TileBuffer> destinations,
+                     llvm::SmallVectorImpl<mlir::Value> &scalarResults);
+
+  /// Inserts at the function's entry, so that the value is available anywhere.
+  template <typename Make> mlir::Value atEntry(Make make);
+
+  mlir::Value data, strideArray, scalarArray, scratch;
+  mlir::Operation *entryEnd = nullptr;
+  int64_t scratchSize = 64;
+  llvm::DenseMap<mlir::Value, mlir::Value> scalars;
+  llvm::DenseMap<mlir::Value, TileBuffer> buffers;
+  llvm::DenseMap<mlir::Value, mlir::Value> viewPointers;
+  llvm::DenseMap<std::pair<unsigned, unsigned>, mlir::Value> viewStrides;
+  llvm::StringMap<mlir::Value> extents;
+};
+
+} // namespace tessera
+
+#endif // TESSERA_REALIZE_CPU_REALIZER_H

@@ -1,0 +1,114 @@
+//===- vector_emitter.h - Scalar and vector ops in one form -----*- C++ -*-===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Emits operations on values that are scalars or one-dimensional vectors, so
+// that the vector body, its tail and scalar code come from the same source.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TESSERA_REALIZE_CPU_VECTOR_EMITTER_H
+#define TESSERA_REALIZE_CPU_VECTOR_EMITTER_H
+
+#include "target/target.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/Builders.h"
+
+namespace tessera {
+
+/// The number of lanes: 1 for a scalar.
+int64_t lanesOf(mlir::Value value);
+
+/// `element` itself for one lane, else a vector of it.
+mlir::Type laneType(mlir::Type element, int64_t lanes);
+
+mlir::Type elementOf(mlir::Value value);
+
+class VectorEmitter {
+public:
+  VectorEmitter(mlir::OpBuilder &builder, mlir::Location loc,
+                const Target &target)
+      : b(builder), loc(loc), target(target) {}
+
+  mlir::OpBuilder &b;
+  mlir::Location loc;
+  const Target &target;
+
+  // Constants: `type` is a scalar or vector type.
+  mlir::Value integer(mlir::Type type, int64_t value);
+  mlir::Value floating(mlir::Type type, double value);
+  mlir::Value zero(mlir::Type type);
+  mlir::Value index(int64_t value);
+  mlir::Value boolean(int64_t lanes, bool value);
+  /// The lane numbers 0, 1, ... as i64.
+  mlir::Value laneNumbers(int64_t lanes);
+  /// Lanes [0, count) true; `count` is an index.
+  mlir::Value prefixMask(mlir::Value count, int64_t lanes);
+
+  /// A scalar in every lane; unchanged if it has the lanes already.
+  mlir::Value splat(mlir::Value value, int64_t lanes);
+  /// Brings all values to the largest number of lanes among them.
+  void unify(llvm::SmallVectorImpl<mlir::Value> &values);
+
+  mlir::Value select(mlir::Value condition, mlir::Value a, mlir::Value b);
+  mlir::Value logicalAnd(mlir::Value a, mlir::Value b);
+  mlir::Value logicalOr(mlir::Value a, mlir::Value b);
+  mlir::Value logicalNot(mlir::Value a);
+  mlir::Value compare(mlir::arith::CmpFPredicate predicate, mlir::Value a,
+                      mlir::Value b);
+  mlir::Value compare(mlir::arith::CmpIPredicate predicate, mlir::Value a,
+                      mlir::Value b);
+  mlir::Value isNaN(mlir::Value a);
+
+  /// index -> i64.
+  mlir::Value toI64(mlir::Value index);
+  mlir::Value add(mlir::Value a, mlir::Value b);
+  mlir::Value mul(mlir::Value a, mlir::Value b);
+
+  /// Lanes taken from `value` by position.
+  mlir::Value shuffle(mlir::Value value, llvm::ArrayRef<int32_t> lanes);
+  mlir::Value shuffle(mlir::Value a, mlir::Value b,
+                      llvm::ArrayRef<int32_t> lanes);
+  mlir::Value extract(mlir::Value vector, int64_t lane);
+  mlir::Value bitcast(mlir::Value value, mlir::Type element);
+
+  // Memory. `storage` is the element type of a view (dialect/tile_dialect.td);
+  // values are in the compute type. A null mask means all lanes.
+  mlir::Value offsetPointer(mlir::Value pointer, mlir::Type storage,
+                            mlir::Value index);
+  mlir::Value load(mlir::Value pointer, mlir::Type storage, int64_t lanes,
+                   mlir::Value mask);
+  mlir::Value gather(mlir::Value pointer, mlir::Type storage,
+                     mlir::Value offsets, mlir::Value mask);
+  void store(mlir::Value value, mlir::Value pointer, mlir::Type storage,
+             mlir::Value mask);
+  void scatter(mlir::Value value, mlir::Value pointer, mlir::Type storage,
+               mlir::Value offsets, mlir::Value mask);
+
+  /// The type elements of `storage` have in memory and when loaded.
+  mlir::Type memoryType(mlir::Type storage);
+  mlir::Type computeType(mlir::Type storage);
+  /// Converts what was loaded to the compute type, and back for a store, to
+  /// nearest even.
+  mlir::Value widen(mlir::Value loaded, mlir::Type storage);
+  mlir::Value narrow(mlir::Value value, mlir::Type storage);
+
+private:
+  mlir::Value narrowBf16(mlir::Value value);
+  mlir::Value widenSmallFloat(mlir::Value bits, unsigned exponentBits,
+                              unsigned mantissaBits, bool hasInfinity);
+  mlir::Value narrowSmallFloat(mlir::Value value, unsigned exponentBits,
+                               unsigned mantissaBits, bool hasInfinity);
+};
+
+/// The number of bytes an element of `storage` takes in memory.
+int64_t storageBytes(mlir::Type storage);
+
+} // namespace tessera
+
+#endif // TESSERA_REALIZE_CPU_VECTOR_EMITTER_H

@@ -1,0 +1,121 @@
+//===- env.cpp - Environment variables for debugging ----------------------===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The table and its readers.
+//
+//===----------------------------------------------------------------------===//
+
+#include "support/env.h"
+
+#include <array>
+#include <atomic>
+#include <charconv>
+#include <cstdlib>
+#include <unistd.h>
+
+extern char **environ;
+
+namespace tessera::support {
+
+namespace {
+
+constexpr std::array<EnvEntry, 6> table = {{
+    {EnvVariable::Log, "TESSERA_LOG", "0 or 1",
+     "prints one line per launch to standard error, in the form of a command "
+     "that repeats it; off when unset"},
+    {EnvVariable::Threads, "TESSERA_THREADS", "1 to 4096",
+     "threads of the default task pool, the caller included; one per available "
+     "core when unset"},
+    {EnvVariable::SpinMicroseconds, "TESSERA_SPIN_US", "0 to 1000000",
+     "microseconds an idle worker spins before it parks; 100 when unset, 2 "
+     "when there are more threads than cores"},
+    {EnvVariable::DumpDir, "TESSERA_DUMP_DIR", "a directory",
+     "every stage of a compilation is written there; nothing is written when "
+     "unset"},
+    {EnvVariable::Isa, "TESSERA_ISA", "the name of an instruction-set level",
+     "compiles for that level instead of the best one this machine has"},
+    {EnvVariable::PerfMap, "TESSERA_PERF", "0 or 1",
+     "writes symbols of compiled code for perf to /tmp/perf-PID.map; off when "
+     "unset"},
+}};
+
+/// -1 until the variable has been read.
+std::atomic<int> cachedLog{-1};
+
+const char *rawValue(EnvVariable variable) {
+  const std::string variableName(table[static_cast<size_t>(variable)].name);
+  const char *value = std::getenv(variableName.c_str());
+  return value && *value ? value : nullptr;
+}
+
+} // namespace
+
+std::span<const EnvEntry> envTable() { return table; }
+
+std::optional<std::string> envText(EnvVariable variable) {
+  const char *value = rawValue(variable);
+  if (!value)
+    return std::nullopt;
+  return std::string(value);
+}
+
+std::optional<int64_t> envInteger(EnvVariable variable, int64_t low,
+                                  int64_t high) {
+  const char *value = rawValue(variable);
+  if (!value)
+    return std::nullopt;
+  const std::string_view text(value);
+  int64_t number = 0;
+  const auto [end, status] =
+      std::from_chars(text.data(), text.data() + text.size(), number);
+  if (status != std::errc() || end != text.data() + text.size() ||
+      number < low || number > high)
+    return std::nullopt;
+  return number;
+}
+
+bool envFlag(EnvVariable variable) {
+  const char *value = rawValue(variable);
+  return value && std::string_view(value) != "0";
+}
+
+std::vector<std::string> unknownEnvVariables() {
+  std::vector<std::string> unknown;
+  for (char **entry = environ; entry && *entry; ++entry) {
+    const std::string_view text(*entry);
+    if (!text.starts_with("TESSERA_"))
+      continue;
+    const std::string_view variable = text.substr(0, text.find('='));
+    bool known = false;
+    for (const EnvEntry &row : table)
+      known |= row.name == variable;
+    if (!known)
+      unknown.emplace_back(variable);
+  }
+  return unknown;
+}
+
+bool launchLogEnabled() {
+  int value = cachedLog.load(std::memory_order_relaxed);
+  if (value < 0) {
+    value = envFlag(EnvVariable::Log) ? 1 : 0;
+    cachedLog.store(value, std::memory_order_relaxed);
+  }
+  return value != 0;
+}
+
+void reloadEnvironment() { cachedLog.store(-1, std::memory_order_relaxed); }
+
+void logLine(std::string_view line) {
+  std::string text(line);
+  text += '\n';
+  // Logging must not fail a launch: a closed standard error is ignored.
+  [[maybe_unused]] ssize_t written =
+      ::write(STDERR_FILENO, text.data(), text.size());
+}
+
+} // namespace tessera::support

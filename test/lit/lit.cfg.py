@@ -1,0 +1,24 @@
+# The text tests: each .mlir (or .test) file says in its RUN lines what is run
+# and, through FileCheck, what must come out.
+
+import os
+
+import lit.formats
+
+config.name = "Tessera"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".mlir", ".test"]
+config.excludes = ["Inputs"]
+config.test_source_root = config.tessera_source_dir + "/test/lit"
+config.test_exec_root = config.tessera_binary_dir + "/test/lit"
+
+config.environment["PATH"] = os.pathsep.join(
+    [config.tessera_binary_dir + "/bin", config.llvm_tools_dir,
+     config.environment.get("PATH", "")])
+for name in ("ASAN_OPTIONS", "LSAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"):
+    if name in os.environ:
+        config.environment[name] = os.environ[name]
+
+# %examples is the folder of sample kernels and arrays, %source the repository.
+config.substitutions.append(("%examples", config.tessera_source_dir + "/examples"))
+config.substitutions.append(("%source", config.tessera_source_dir))

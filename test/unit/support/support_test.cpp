@@ -1,0 +1,200 @@
+//===- support_test.cpp - Tests of hashing, environment and buffers -------===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The hash is pinned to published vectors, so it can never change by accident.
+//
+//===----------------------------------------------------------------------===//
+
+#include "support/env.h"
+#include "support/guarded_buffer.h"
+#include "support/hash.h"
+#include "support/inline_vector.h"
+#include "support/timing.h"
+
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <gtest/gtest.h>
+#include <set>
+
+using namespace tessera;
+using namespace tessera::support;
+
+namespace {
+
+/// Bytes in the order the published vectors are printed in.
+std::string littleEndianHex(Hash128 hash) {
+  const auto swap = [](uint64_t word) { return __builtin_bswap64(word); };
+  return Hash128{swap(hash.high), swap(hash.low)}.hex();
+}
+
+Hasher referenceHasher() {
+  return Hasher(0x0706050403020100, 0x0f0e0d0c0b0a0908);
+}
+
+} // namespace
+
+TEST(Hash, MatchesPublishedVectors) {
+  // SipHash-2-4-128, key 00..0f, messages of 0 and 1 bytes 00, 01, ...
+  EXPECT_EQ(littleEndianHex(referenceHasher().finish()),
+            "a3817f04ba25a8e66df67214c7550293");
+  const unsigned char zero = 0;
+  EXPECT_EQ(littleEndianHex(referenceHasher().bytes(&zero, 1).finish()),
+            "da87c1d86b99af44347659119b22fc45");
+}
+
+TEST(Hash, DoesNotDependOnThePieces) {
+  std::string text;
+  for (int i = 0; i < 100; ++i)
+    text += static_cast<char>(i * 37);
+  const Hash128 whole = hashBytes(text);
+  for (size_t cut = 0; cut <= text.size(); ++cut) {
+    Hasher hasher;
+    hasher.bytes(text.data(), cut);
+    hasher.finish();
+    hasher.bytes(text.data() + cut, text.size() - cut);
+    ASSERT_EQ(hasher.finish(), whole) << cut;
+  }
+}
+
+TEST(Hash, SeparatesFieldsAndLengths) {
+  EXPECT_NE(Hasher().text("ab").text("c").finish(),
+            Hasher().text("a").text("bc").finish());
+  EXPECT_NE(Hasher().number(0.0).finish(), Hasher().number(-0.0).finish());
+  std::set<Hash128> seen;
+  std::string zeros;
+  for (int i = 0; i < 600; ++i, zeros += '\0')
+    EXPECT_TRUE(seen.insert(hashBytes(zeros)).second);
+  EXPECT_EQ(seen.begin()->hex().size(), 32u);
+}
+
+TEST(Env, TableIsComplete) {
+  for (size_t i = 0; i < envTable().size(); ++i) {
+    const EnvEntry &entry = envTable()[i];
+    EXPECT_EQ(static_cast<size_t>(entry.variable), i);
+    EXPECT_TRUE(entry.name.starts_with("TESSERA_"));
+    EXPECT_FALSE(entry.meaning.empty());
+    EXPECT_FALSE(entry.values.empty());
+  }
+}
+
+TEST(Env, ReadsTextIntegersAndFlags) {
+  const auto set = [](const char *value) {
+    ::setenv("TESSERA_THREADS", value, 1);
+  };
+  ::unsetenv("TESSERA_THREADS");
+  EXPECT_EQ(envText(EnvVariable::Threads), std::nullopt);
+  set("");
+  EXPECT_EQ(envText(EnvVariable::Threads), std::nullopt);
+  set("12");
+  EXPECT_EQ(envText(EnvVariable::Threads), "12");
+  EXPECT_EQ(envInteger(EnvVariable::Threads, 1, 100), 12);
+  EXPECT_EQ(envInteger(EnvVariable::Threads, 13, 100), std::nullopt);
+  for (const char *bad : {"12x", "x", " 1", "99999999999999999999", "-"}) {
+    set(bad);
+    EXPECT_EQ(envInteger(EnvVariable::Threads, 1, 100), std::nullopt) << bad;
+  }
+  ::unsetenv("TESSERA_THREADS");
+
+  ::setenv("TESSERA_LOG", "1", 1);
+  reloadEnvironment();
+  EXPECT_TRUE(launchLogEnabled());
+  ::setenv("TESSERA_LOG", "0", 1);
+  EXPECT_TRUE(launchLogEnabled()) << "the value is cached";
+  reloadEnvironment();
+  EXPECT_FALSE(launchLogEnabled());
+  ::unsetenv("TESSERA_LOG");
+  reloadEnvironment();
+}
+
+TEST(Env, NamesMisspelledVariables) {
+  ::setenv("TESSERA_LOGG", "1", 1);
+  const auto unknown = unknownEnvVariables();
+  EXPECT_NE(std::find(unknown.begin(), unknown.end(), "TESSERA_LOGG"),
+            unknown.end());
+  ::unsetenv("TESSERA_LOGG");
+}
+
+TEST(GuardedBuffer, IsPoisonedAndTouchesItsEdge) {
+  for (auto edge : {GuardedBuffer::Edge::End, GuardedBuffer::Edge::Begin}) {
+    for (int64_t bytes : {0, 1, 4, 4096, 4100, 70000}) {
+      Result<GuardedBuffer> buffer = GuardedBuffer::create(bytes, edge);
+      ASSERT_TRUE(buffer.ok());
+      ASSERT_EQ(buffer->size(), bytes);
+      for (int64_t i = 0; i < bytes; ++i)
+        ASSERT_EQ(buffer->as<unsigned char>()[i], 0xff);
+      if (bytes % 4 == 0 && bytes > 0) {
+        EXPECT_TRUE(std::isnan(buffer->as<float>()[bytes / 4 - 1]));
+      }
+      const auto address = reinterpret_cast<uintptr_t>(buffer->data());
+      const uintptr_t touching =
+          edge == GuardedBuffer::Edge::End ? address + bytes : address;
+      EXPECT_EQ(touching % 4096, 0u);
+      std::memset(buffer->data(), 0, static_cast<size_t>(bytes));
+      EXPECT_TRUE(buffer->slackIntact());
+      buffer->poison();
+      GuardedBuffer moved = std::move(*buffer);
+      EXPECT_EQ(moved.size(), bytes);
+    }
+  }
+  EXPECT_EQ(GuardedBuffer::create(-1).error().family, ErrorFamily::Unsupported);
+}
+
+TEST(GuardedBuffer, SlackTellsOfStrayWrites) {
+  Result<GuardedBuffer> buffer = GuardedBuffer::create(100);
+  ASSERT_TRUE(buffer.ok());
+  EXPECT_TRUE(buffer->slackIntact());
+  buffer->as<char>()[-1] = 0;
+  EXPECT_FALSE(buffer->slackIntact());
+}
+
+TEST(GuardedBufferDeathTest, FaultsPastItsEdge) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(
+      {
+        auto buffer = GuardedBuffer::create(100);
+        *reinterpret_cast<volatile char *>(buffer->as<char>() + 100) = 1;
+      },
+      "");
+  EXPECT_DEATH(
+      {
+        auto buffer = GuardedBuffer::create(100, GuardedBuffer::Edge::Begin);
+        *reinterpret_cast<volatile char *>(buffer->as<char>() - 1) = 1;
+      },
+      "");
+}
+
+TEST(InlineVector, GrowsOutOfItself) {
+  InlineVector<int, 4> vector;
+  EXPECT_TRUE(vector.empty());
+  for (int i = 0; i < 20; ++i) {
+    vector.push_back(i);
+    ASSERT_EQ(vector.size(), static_cast<size_t>(i) + 1);
+    for (int k = 0; k <= i; ++k)
+      ASSERT_EQ(vector[static_cast<size_t>(k)], k);
+  }
+  vector.truncate(10);
+  EXPECT_EQ(vector.size(), 10u);
+  EXPECT_EQ(vector[9], 9);
+  vector.truncate(3);
+  EXPECT_EQ(vector[2], 2);
+  int sum = 0;
+  for (int value : vector)
+    sum += value;
+  EXPECT_EQ(sum, 3);
+}
+
+TEST(Timing, NeverGoesBack) {
+  const Stopwatch watch;
+  int64_t previous = nowNanoseconds();
+  for (int i = 0; i < 1000; ++i) {
+    const int64_t now = nowNanoseconds();
+    ASSERT_GE(now, previous);
+    previous = now;
+  }
+  EXPECT_GE(watch.nanoseconds(), 0);
+}
