@@ -11,8 +11,8 @@
 
 namespace tessera::kernels {
 
-// GELU is x sigmoid(2 z) with 2 z = x (slope + cube x^2), which is the tanh form
-// 0.5 x (1 + tanh z) with z = sqrt(2 / pi) (x + 0.044715 x^3).
+// GELU is x sigmoid(2 z) with 2 z = x (slope + cube x^2), which is the tanh
+// form 0.5 x (1 + tanh z) with z = sqrt(2 / pi) (x + 0.044715 x^3).
 static constexpr double slope = 2 * 0.7978845608028653558798921198687637;
 static constexpr double cube = slope * 0.044715;
 
@@ -41,12 +41,12 @@ Kernel geluPair() {
           Tile v = load(x(row, cols));
           Tile square = v * v;
           Tile s = sigmoid(v * (slope + cube * square));
-          // s (1 - s) vanishes long before |v| reaches 32, where the factor
-          // beside it is still finite.
+          // s (1 - s) vanishes long before |v| reaches 32; from there on the
+          // polynomial beside it is kept from overflowing.
           Tile near = max(min(v, 32), -32);
-          Tile factor = near * (slope + (3 * cube) * (near * near));
+          Tile steepness = slope + (3 * cube) * (near * near);
           store(y(row, cols), v * s);
-          store(dy(row, cols), s + s * (1 - s) * factor);
+          store(dy(row, cols), s + s * (1 - s) * v * steepness);
         }
       });
 }
@@ -70,8 +70,7 @@ Kernel sigmoidPair() {
 Kernel swiglu() {
   return kernel(
       "swiglu", "gate, up, y",
-      [](View<const Float, 2> gate, View<const Float, 2> up,
-         View<Float, 2> y) {
+      [](View<const Float, 2> gate, View<const Float, 2> up, View<Float, 2> y) {
         Dim rows = dim("rows", gate.extent(0));
         Dim cols = dim("cols", gate.extent(1));
         for (auto row : parallel(rows)) {
@@ -90,8 +89,7 @@ Kernel rope() {
         Dim pairs = dim("pairs", cols.size() / 2);
         // Where the members of a pair stand.
         DimExpr first = interleaved ? 2 * pairs + 0 : pairs + 0;
-        DimExpr second =
-            interleaved ? 2 * pairs + 1 : pairs + pairs.size();
+        DimExpr second = interleaved ? 2 * pairs + 1 : pairs + pairs.size();
         for (auto row : parallel(rows)) {
           Tile a = load(x(row, first)), b = load(x(row, second));
           Tile c = load(cos(row, pairs)), s = load(sin(row, pairs));

@@ -23,8 +23,8 @@ static constexpr double infinity = std::numeric_limits<double>::infinity();
 Kernel attention() {
   return kernel(
       "attention", "q, k, v, lengths, mask, o, lse, scale, causal = false",
-      [](View<const Float, 4> q, View<const Float, 4> k,
-         View<const Float, 4> v, OptionalView<const int32_t, 1> lengths,
+      [](View<const Float, 4> q, View<const Float, 4> k, View<const Float, 4> v,
+         OptionalView<const int32_t, 1> lengths,
          OptionalView<const bool, 4> mask, View<Float, 4> o,
          OptionalView<Float, 3> lse, OptionalScalar<Float> scale,
          Const<bool> causal) {
@@ -41,13 +41,12 @@ Kernel attention() {
           Tile position = iota(keys);
           Tile visible = position < length;
           if (causal)
-            visible = visible &
-                      (position <= index(query) + length - queries.size());
-          if (mask.present())
             visible =
-                visible & load(mask(min(index(b), mask.extent(0) - 1),
-                                    min(index(head), mask.extent(1) - 1),
-                                    query, keys));
+                visible & (position <= index(query) + length - queries.size());
+          if (mask.present())
+            visible = visible & load(mask(min(index(b), mask.extent(0) - 1),
+                                          min(index(head), mask.extent(1) - 1),
+                                          query, keys));
 
           Tile product = contract(
               load(q(b, head, query, depth)),

@@ -12,42 +12,41 @@
 namespace tessera::kernels {
 
 Kernel gemm() {
-  return kernel(
-      "gemm", "a, b, c0, c, trans_a = false, trans_b = false, beta = 1",
-      [](View<const Float, 2> a, View<const Float, 2> b,
-         OptionalView<const Float, 2> c0, View<Float, 2> c,
-         Const<bool> transA, Const<bool> transB, Scalar<Float> beta) {
-        Dim m = dim("m", c.extent(0)), n = dim("n", c.extent(1));
-        Dim k = dim("k", a.extent(transA ? 0 : 1));
-        Blocks down = blocks(m, tunable("block_m", {32, 64, 128}));
-        Blocks across = blocks(n, tunable("block_n", {64, 32, 128}));
-        for (auto [i, j] : parallel(down, across)) {
-          Tile left = load(transA ? a(k, i) : a(i, k));
-          Tile right = load(transB ? b(j, k) : b(k, j));
-          Tile product = contract(left, right, k);
-          if (c0.present())
-            product = product + beta * load(c0(i, j));
-          store(c(i, j), product);
-        }
-      });
+  return kernel("gemm",
+                "a, b, c0, c, trans_a = false, trans_b = false, beta = 1",
+                [](View<const Float, 2> a, View<const Float, 2> b,
+                   OptionalView<const Float, 2> c0, View<Float, 2> c,
+                   Const<bool> transA, Const<bool> transB, Scalar<Float> beta) {
+                  Dim m = dim("m", c.extent(0)), n = dim("n", c.extent(1));
+                  Dim k = dim("k", a.extent(transA ? 0 : 1));
+                  Blocks down = blocks(m, tunable("block_m", {32, 64, 128}));
+                  Blocks across = blocks(n, tunable("block_n", {64, 32, 128}));
+                  for (auto [i, j] : parallel(down, across)) {
+                    Tile left = load(transA ? a(k, i) : a(i, k));
+                    Tile right = load(transB ? b(j, k) : b(k, j));
+                    Tile product = contract(left, right, k);
+                    if (c0.present())
+                      product = product + beta * load(c0(i, j));
+                    store(c(i, j), product);
+                  }
+                });
 }
 
 Kernel bmm() {
-  return kernel(
-      "bmm", "a, b, c, trans_a = false, trans_b = false",
-      [](View<const Float, 3> a, View<const Float, 3> b, View<Float, 3> c,
-         Const<bool> transA, Const<bool> transB) {
-        Dim batch = dim("batch", c.extent(0));
-        Dim m = dim("m", c.extent(1)), n = dim("n", c.extent(2));
-        Dim k = dim("k", a.extent(transA ? 1 : 2));
-        Blocks down = blocks(m, tunable("block_m", {32, 64, 128}));
-        Blocks across = blocks(n, tunable("block_n", {64, 32, 128}));
-        for (auto [p, i, j] : parallel(batch, down, across)) {
-          Tile left = load(transA ? a(p, k, i) : a(p, i, k));
-          Tile right = load(transB ? b(p, j, k) : b(p, k, j));
-          store(c(p, i, j), contract(left, right, k));
-        }
-      });
+  return kernel("bmm", "a, b, c, trans_a = false, trans_b = false",
+                [](View<const Float, 3> a, View<const Float, 3> b,
+                   View<Float, 3> c, Const<bool> transA, Const<bool> transB) {
+                  Dim batch = dim("batch", c.extent(0));
+                  Dim m = dim("m", c.extent(1)), n = dim("n", c.extent(2));
+                  Dim k = dim("k", a.extent(transA ? 1 : 2));
+                  Blocks down = blocks(m, tunable("block_m", {32, 64, 128}));
+                  Blocks across = blocks(n, tunable("block_n", {64, 32, 128}));
+                  for (auto [p, i, j] : parallel(batch, down, across)) {
+                    Tile left = load(transA ? a(p, k, i) : a(p, i, k));
+                    Tile right = load(transB ? b(p, j, k) : b(p, k, j));
+                    store(c(p, i, j), contract(left, right, k));
+                  }
+                });
 }
 
 } // namespace tessera::kernels

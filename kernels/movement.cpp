@@ -12,12 +12,11 @@
 namespace tessera::kernels {
 
 Kernel copy() {
-  return kernel(
-      "copy", "x, y", [](View<const Float, 2> x, View<Float, 2> y) {
-        Dim rows = dim("rows", x.extent(0)), cols = dim("cols", x.extent(1));
-        for (auto row : parallel(rows))
-          store(y(row, cols), load(x(row, cols)));
-      });
+  return kernel("copy", "x, y", [](View<const Float, 2> x, View<Float, 2> y) {
+    Dim rows = dim("rows", x.extent(0)), cols = dim("cols", x.extent(1));
+    for (auto row : parallel(rows))
+      store(y(row, cols), load(x(row, cols)));
+  });
 }
 
 Kernel add() {

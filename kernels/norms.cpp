@@ -12,25 +12,24 @@
 namespace tessera::kernels {
 
 Kernel rmsNorm() {
-  return kernel(
-      "rms_norm", "x, w, y, eps = 1e-6",
-      [](View<const Float, 2> x, View<const Float, 1> w, View<Float, 2> y,
-         Scalar<Float> eps) {
-        Dim rows = dim("rows", x.extent(0)), cols = dim("cols", x.extent(1));
-        for (auto row : parallel(rows)) {
-          Tile v = load(x(row, cols));
-          Tile inverse = rsqrt(mean(v * v, cols) + eps);
-          store(y(row, cols), v * inverse * load(w(cols)));
-        }
-      });
+  return kernel("rms_norm", "x, w, y, eps = 1e-6",
+                [](View<const Float, 2> x, View<const Float, 1> w,
+                   View<Float, 2> y, Scalar<Float> eps) {
+                  Dim rows = dim("rows", x.extent(0)),
+                      cols = dim("cols", x.extent(1));
+                  for (auto row : parallel(rows)) {
+                    Tile v = load(x(row, cols));
+                    Tile inverse = rsqrt(mean(v * v, cols) + eps);
+                    store(y(row, cols), v * inverse * load(w(cols)));
+                  }
+                });
 }
 
 Kernel addRmsNorm() {
   return kernel(
       "add_rms_norm", "x, r, w, y, s, eps = 1e-6",
-      [](View<const Float, 2> x, View<const Float, 2> r,
-         View<const Float, 1> w, View<Float, 2> y, View<Float, 2> s,
-         Scalar<Float> eps) {
+      [](View<const Float, 2> x, View<const Float, 2> r, View<const Float, 1> w,
+         View<Float, 2> y, View<Float, 2> s, Scalar<Float> eps) {
         Dim rows = dim("rows", x.extent(0)), cols = dim("cols", x.extent(1));
         for (auto row : parallel(rows)) {
           Tile v = load(x(row, cols)) + load(r(row, cols));
@@ -53,8 +52,8 @@ static Tile normalize(const Tile &v, const Dim &cols,
 Kernel layerNorm() {
   return kernel(
       "layer_norm", "x, w, b, y, eps = 1e-5",
-      [](View<const Float, 2> x, View<const Float, 1> w,
-         View<const Float, 1> b, View<Float, 2> y, Scalar<Float> eps) {
+      [](View<const Float, 2> x, View<const Float, 1> w, View<const Float, 1> b,
+         View<Float, 2> y, Scalar<Float> eps) {
         Dim rows = dim("rows", x.extent(0)), cols = dim("cols", x.extent(1));
         for (auto row : parallel(rows)) {
           Tile v = load(x(row, cols));
@@ -66,9 +65,8 @@ Kernel layerNorm() {
 Kernel residualLayerNorm() {
   return kernel(
       "residual_layer_norm", "x, r, w, b, y, eps = 1e-5",
-      [](View<const Float, 2> x, View<const Float, 2> r,
-         View<const Float, 1> w, View<const Float, 1> b, View<Float, 2> y,
-         Scalar<Float> eps) {
+      [](View<const Float, 2> x, View<const Float, 2> r, View<const Float, 1> w,
+         View<const Float, 1> b, View<Float, 2> y, Scalar<Float> eps) {
         Dim rows = dim("rows", x.extent(0)), cols = dim("cols", x.extent(1));
         for (auto row : parallel(rows)) {
           Tile v = load(x(row, cols)) + load(r(row, cols));

@@ -49,21 +49,21 @@ Kernel colSum() {
 }
 
 Kernel argMax() {
-  return kernel(
-      "arg_max", "x, index", [](View<const Float, 2> x, View<int64_t, 1> index) {
-        Dim rows = dim("rows", x.extent(0)), cols = dim("cols", x.extent(1));
-        for (auto row : parallel(rows))
-          store(index(row), argMax(load(x(row, cols)), cols));
-      });
+  return kernel("arg_max", "x, index",
+                [](View<const Float, 2> x, View<int64_t, 1> index) {
+                  Dim rows = dim("rows", x.extent(0)),
+                      cols = dim("cols", x.extent(1));
+                  for (auto row : parallel(rows))
+                    store(index(row), argMax(load(x(row, cols)), cols));
+                });
 }
 
 Kernel cumsum() {
-  return kernel(
-      "cumsum", "x, y", [](View<const Float, 2> x, View<Float, 2> y) {
-        Dim rows = dim("rows", x.extent(0)), cols = dim("cols", x.extent(1));
-        for (auto row : parallel(rows))
-          store(y(row, cols), cumsum(load(x(row, cols)), cols));
-      });
+  return kernel("cumsum", "x, y", [](View<const Float, 2> x, View<Float, 2> y) {
+    Dim rows = dim("rows", x.extent(0)), cols = dim("cols", x.extent(1));
+    for (auto row : parallel(rows))
+      store(y(row, cols), cumsum(load(x(row, cols)), cols));
+  });
 }
 
 } // namespace tessera::kernels

@@ -58,10 +58,9 @@ Kernel crossEntropy() {
           Tile highest = max(v, cols);
           Tile logSum = log(sum(exp(v - highest), cols));
           // A target out of range finds no logit: the loss is NaN.
-          Tile logit = load(
-              logits(row, wanted),
-              {.fill = std::numeric_limits<double>::quiet_NaN(),
-               .mask = counts});
+          Tile logit = load(logits(row, wanted),
+                            {.fill = std::numeric_limits<double>::quiet_NaN(),
+                             .mask = counts});
           store(loss(row), select(counts, logSum + (highest - logit), 0));
         }
       });

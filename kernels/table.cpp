@@ -66,18 +66,16 @@ std::vector<Operator> makeTable() {
                   argMax, {{"x", matrix}, {"index", rows}}),
       rowOperator("softmax", "exp(x) / sum(exp(x)) along cols", softmax,
                   {{"x", matrix}, {"y", matrix}}),
-      rowOperator("masked_softmax",
-                  "softmax of the visible elements, 0 elsewhere", maskedSoftmax,
-                  {{"x", matrix},
-                   {"mask", matrix, Content::Mask},
-                   {"y", matrix}}),
+      rowOperator(
+          "masked_softmax", "softmax of the visible elements, 0 elsewhere",
+          maskedSoftmax,
+          {{"x", matrix}, {"mask", matrix, Content::Mask}, {"y", matrix}}),
       rowOperator("rms_norm", "x / sqrt(mean(x^2) + eps) * w", rmsNorm,
                   {{"x", matrix}, {"w", cols}, {"y", matrix}}),
-      rowOperator("layer_norm",
-                  "(x - mean(x)) / sqrt(var(x) + eps) * w + b", layerNorm,
+      rowOperator("layer_norm", "(x - mean(x)) / sqrt(var(x) + eps) * w + b",
+                  layerNorm,
                   {{"x", matrix}, {"w", cols}, {"b", cols}, {"y", matrix}}),
-      rowOperator("residual_layer_norm", "layer_norm(x + r)",
-                  residualLayerNorm,
+      rowOperator("residual_layer_norm", "layer_norm(x + r)", residualLayerNorm,
                   {{"x", matrix},
                    {"r", matrix},
                    {"w", cols},
@@ -95,8 +93,8 @@ std::vector<Operator> makeTable() {
                   {{"gate", matrix}, {"up", matrix}, {"y", matrix}}),
       rowOperator("rope", "rotary embedding of pairs", rope,
                   {{"x", matrix}, {"cos", half}, {"sin", half}, {"y", matrix}}),
-      rowOperator("sigmoid_pair", "sigmoid(x) and its derivative",
-                  sigmoidPair, {{"x", matrix}, {"y", matrix}, {"dy", matrix}}),
+      rowOperator("sigmoid_pair", "sigmoid(x) and its derivative", sigmoidPair,
+                  {{"x", matrix}, {"y", matrix}, {"dy", matrix}}),
       rowOperator("gelu_pair", "gelu(x), tanh form, and its derivative",
                   geluPair, {{"x", matrix}, {"y", matrix}, {"dy", matrix}}),
       rowOperator("cross_entropy", "log(sum(exp(logits))) - logits[target]",
@@ -117,12 +115,11 @@ std::vector<Operator> makeTable() {
                      {"b", {"k", "n"}, Content::Values, {}, "trans_b"},
                      {"c0", {"m", "n"}},
                      {"c", {"m", "n"}}}),
-      otherOperator(
-          "bmm", "c = a b for each batch", bmm, {"batch", "m", "n", "k"},
-          {8, 64, 64, 64},
-          {{"a", {"batch", "m", "k"}, Content::Values, {}, "trans_a"},
-           {"b", {"batch", "k", "n"}, Content::Values, {}, "trans_b"},
-           {"c", {"batch", "m", "n"}}}),
+      otherOperator("bmm", "c = a b for each batch", bmm,
+                    {"batch", "m", "n", "k"}, {8, 64, 64, 64},
+                    {{"a", {"batch", "m", "k"}, Content::Values, {}, "trans_a"},
+                     {"b", {"batch", "k", "n"}, Content::Values, {}, "trans_b"},
+                     {"c", {"batch", "m", "n"}}}),
       otherOperator("attention",
                     "softmax(scale q k^T) v; grouped heads, causal, masked",
                     attention, {"b", "hq", "hkv", "q", "k", "d", "dv"},
@@ -196,8 +193,8 @@ Result<void> checkDims(const Operator &op, const Dims &dims) {
       return usage(op, "there is no dimension '" + name + "', expected " +
                            expected);
     if (extent < 0)
-      return usage(op, "dimension '" + name + "' is " +
-                           std::to_string(extent) + ", expected at least 0");
+      return usage(op, "dimension '" + name + "' is " + std::to_string(extent) +
+                           ", expected at least 0");
   }
   for (std::string_view name : op.dims)
     if (!dims.count(name))
@@ -212,7 +209,8 @@ Result<void> checkDims(const Operator &op, const Dims &dims) {
     int64_t part = extentOf(dims, op.multipleOf);
     if (part == 0 ? whole != 0 : whole % part != 0)
       return usage(op, "dimension '" + std::string(op.multipleDim) + "' is " +
-                           std::to_string(whole) + ", expected a multiple of '" +
+                           std::to_string(whole) +
+                           ", expected a multiple of '" +
                            std::string(op.multipleOf) + "', which is " +
                            std::to_string(part));
   }

@@ -34,6 +34,8 @@ LAYERS = {
                "analysis", "plan", "realize", "codegen"],
     "kernels": ["support", "runtime", "target", "dialect", "dsl", "interp",
                 "driver"],
+    "session": ["support", "runtime", "target", "dialect", "dsl", "interp",
+                "driver", "kernels"],
 }
 # These see every folder above.
 TOP = ["tools", "bench", "test", "python"]

@@ -351,7 +351,8 @@ def main():
 
     unit = ROOT / "test/unit"
     # As coreFolders in test/CMakeLists.txt.
-    core = [unit / name for name in ("support", "runtime", "target", "oracle")]
+    core = [unit / name for name in ("support", "runtime", "target", "oracle",
+                                     "math")]
     compiler = [folder for folder in unit.glob("*") if folder not in core]
     shards = max(1, min(options.jobs, 8))
     suites = {"layers": lambda progress: run_layers(progress, options)}

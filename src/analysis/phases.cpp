@@ -53,9 +53,30 @@ bool isExpensive(Operation *op) {
              tile::RoundToOp, tile::GatherOp>(op);
 }
 
-static void append(SmallVectorImpl<StringAttr> &list, ArrayAttr names) {
-  for (Attribute name : names)
-    list.push_back(cast<StringAttr>(name));
+bool isFreeScan(tile::ScanOp scan) {
+  if (scan.getOrder() != tile::Order::Unordered || scan.getReverse() ||
+      scan.getExclusive())
+    return false;
+  bool isFloat =
+      isa<FloatType>(tile::getElement(scan.getInputs()[0].getType()));
+  switch (scan.getCombiner()) {
+  case tile::Combiner::Add:
+  case tile::Combiner::Mul:
+  case tile::Combiner::And:
+  case tile::Combiner::Or:
+  case tile::Combiner::Xor:
+    return true;
+  case tile::Combiner::Max:
+  case tile::Combiner::Min:
+  case tile::Combiner::UMax:
+  case tile::Combiner::UMin:
+    return !isFloat;
+  case tile::Combiner::MaxNum:
+  case tile::Combiner::MinNum:
+  case tile::Combiner::Custom:
+    return false;
+  }
+  return false;
 }
 
 void rootSpace(const Root &root, SmallVectorImpl<StringAttr> &kept,
@@ -85,7 +106,10 @@ void rootSpace(const Root &root, SmallVectorImpl<StringAttr> &kept,
     return keepRest(cast<tile::ArgReduceOp>(root.op).getInput());
   case Root::Kind::Contract: {
     auto contract = cast<tile::ContractOp>(root.op);
-    append(reduced, contract.getOver());
+    // In the order of the left operand's axes, which is the order of evaluation.
+    for (StringAttr dim : tile::getDims(contract.getLhs().getType()))
+      if (llvm::is_contained(contract.getOver(), dim))
+        reduced.push_back(dim);
     return keepRest(contract.getResult());
   }
   case Root::Kind::Scan:

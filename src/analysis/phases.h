@@ -72,6 +72,10 @@ bool isDeferred(mlir::Operation *op);
 /// Whether an elementwise op costs more than a load from the first-level cache.
 bool isExpensive(mlir::Operation *op);
 
+/// Whether a scan may be computed a vector at a time along its own dimension: any
+/// order, forward, inclusive, with a combiner whose identity is exact.
+bool isFreeScan(tile::ScanOp scan);
+
 class PhaseAnalysis {
 public:
   PhaseAnalysis(tile::KernelOp kernel, const AccessAnalysis &accesses);

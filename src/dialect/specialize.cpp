@@ -8,7 +8,10 @@
 #include "dialect/specialize.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Dominance.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Transforms/CSE.h"
 #include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
@@ -163,6 +166,10 @@ Result<void> specialize(tile::KernelOp kernel, const ViewExtents &extents) {
       changed = true;
     });
   }
+  // A traced kernel repeats constants, broadcasts and whole expressions.
+  IRRewriter rewriter(kernel.getContext());
+  DominanceInfo dominance;
+  eliminateCommonSubExpressions(rewriter, dominance, kernel);
   Result<void> status;
   kernel.walk([&](Operation *op) {
     if (auto dim = dyn_cast<tile::DimOp>(op)) {

@@ -81,6 +81,11 @@ Result<PipelineResult> compileForCpu(tile::KernelOp kernel,
     return realized.error();
   show("loops", realized->module.get());
 
+  // What the report says is read off before lowering rewrites it.
+  result.facts.work = estimateWork(kernel, *analysis, request.extents);
+  result.facts.summation = summationOf(realized->plan);
+  countRealized(realized->module.get(), result.facts);
+
   // Math functions become arithmetic, then machine code.
   CodegenOptions options;
   options.tier = kernel.getTier();

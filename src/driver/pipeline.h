@@ -9,6 +9,7 @@
 #define TESSERA_DRIVER_PIPELINE_H
 
 #include "dialect/tile_dialect.h"
+#include "driver/facts.h"
 #include "driver/program.h"
 #include "plan/plan.h"
 
@@ -22,6 +23,7 @@ struct PipelineResult {
   std::vector<Stage> stages;
   std::vector<Error> checks;
   int64_t multiplyAdds = 0;
+  Facts facts;
 };
 
 /// Compiles a kernel for a CPU. The kernel is consumed: it is specialized in

@@ -7,12 +7,14 @@
 
 #include "driver/program.h"
 
+#include "analysis/access.h"
 #include "codegen/llvm/codegen.h"
 #include "driver/pipeline.h"
 #include "driver/report.h"
 #include "driver/text.h"
 #include "dialect/specialize.h"
 #include "dsl/trace.h"
+#include "interp/interpreter.h"
 #include "realize/cpu/realize.h"
 
 #include "llvm/Support/raw_ostream.h"
@@ -174,6 +176,35 @@ Program::extentsFromDims(const std::map<std::string, int64_t> &dims) const {
   return tessera::extentsFromDims(state->kernel, dims);
 }
 
+std::map<std::string, int64_t> Program::dimsFromExtents(
+    const std::vector<std::optional<std::vector<int64_t>>> &known) const {
+  std::lock_guard lock(state->mutex);
+  std::map<std::string, int64_t> dims;
+  auto extentOf = [&](Value view, unsigned axis) -> std::optional<int64_t> {
+    unsigned number = cast<BlockArgument>(view).getArgNumber();
+    if (number >= known.size() || !known[number] ||
+        axis >= known[number]->size())
+      return std::nullopt;
+    return (*known[number])[axis];
+  };
+  auto note = [&](StringRef dim, std::optional<int64_t> extent) {
+    if (extent)
+      dims.emplace(dim.str(), *extent);
+  };
+  state->kernel.walk([&](Operation *op) {
+    if (auto dim = dyn_cast<tile::DimOp>(op)) {
+      if (auto extent = dim.getExtent().getDefiningOp<tile::ExtentOp>())
+        note(dim.getName(), extentOf(extent.getView(), extent.getAxis()));
+      return;
+    }
+    if (std::optional<Access> access = getAccess(op))
+      for (auto [axis, use] : llvm::enumerate(access->axes))
+        if (use.bound)
+          note(use.bound.getValue(), extentOf(access->view, axis));
+  });
+  return dims;
+}
+
 Result<CompiledKernel> Program::compile(const CompileRequest &given) const {
   std::lock_guard lock(state->mutex);
   CompileRequest request = given;
@@ -236,9 +267,11 @@ Result<CompiledKernel> Program::compile(const CompileRequest &given) const {
   std::string summary = compiled->plan.summary();
   std::string report = makeReport(*compiled, info, kernel, request);
   std::vector<StageTime> times = compiled->times;
+  SummationPlan summation = compiled->facts.summation;
+  WorkEstimate estimate = compiled->facts.work;
   return CompiledKernel{Executable(std::move(info)),
                         std::move(compiled->object), std::move(summary),
-                        std::move(times), std::move(report)};
+                        std::move(times), std::move(report), summation, estimate};
 }
 
 Result<CompiledKernel>

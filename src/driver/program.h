@@ -14,7 +14,7 @@
 #ifndef TESSERA_DRIVER_PROGRAM_H
 #define TESSERA_DRIVER_PROGRAM_H
 
-#include "interp/interpreter.h"
+#include "interp/options.h"
 #include "target/target.h"
 #include "tessera/dsl/kernel.h"
 #include "tessera/executable.h"
@@ -60,6 +60,26 @@ struct StageTime {
   double seconds = 0;
 };
 
+/// How sums are formed: what bounds their rounding (support/bounded.h,
+/// Arithmetic).
+struct SummationPlan {
+  /// Independent partial sums in the nest that has the fewest; 1 covers any
+  /// order.
+  int64_t partials = 1;
+  /// Additions beyond what `partials` implies.
+  int64_t extraDepth = 0;
+};
+
+/// What a kernel has to do at the least, from its accesses and operations.
+struct WorkEstimate {
+  /// Bytes of all views that are read and written, each element once.
+  int64_t bytesRead = 0;
+  int64_t bytesWritten = 0;
+  /// Floating operations; a function such as exp counts as one, a fused
+  /// multiply-add as two.
+  double flops = 0;
+};
+
 struct CompiledKernel {
   Executable executable;
   /// The object file the executable was loaded from.
@@ -69,6 +89,8 @@ struct CompiledKernel {
   std::vector<StageTime> times;
   /// The execution report as JSON text (docs/report.md).
   std::string report;
+  SummationPlan summation;
+  WorkEstimate work;
 };
 
 class Program {
@@ -100,6 +122,11 @@ public:
   /// The extents of all parameters from the extents of dimensions.
   Result<std::vector<std::vector<int64_t>>>
   extentsFromDims(const std::map<std::string, int64_t> &dims) const;
+
+  /// The extents of dimensions that known extents of parameters imply; those
+  /// of a parameter may be absent. Known ranks must be right.
+  std::map<std::string, int64_t> dimsFromExtents(
+      const std::vector<std::optional<std::vector<int64_t>>> &known) const;
 
   Result<CompiledKernel> compile(const CompileRequest &request) const;
 

@@ -33,10 +33,9 @@ void TraceContext::isolated(Block *block, Site where, const char *what,
   live.each([&](Tile *tile) {
     detail::Value &state = LiveTiles::state(tile);
     if (state.kind == Kind::Defined && state.trace == id)
-      scope.entries.push_back({LiveTiles::identity(tile),
-                               Value::getFromOpaquePointer(state.handle),
-                               Value::getFromOpaquePointer(state.handle),
-                               state.site});
+      scope.entries.push_back(
+          {LiveTiles::identity(tile), Value::getFromOpaquePointer(state.handle),
+           Value::getFromOpaquePointer(state.handle), state.site});
   });
   scopes.push_back(scope);
   auto restore = llvm::make_scope_exit([&] {
@@ -48,10 +47,9 @@ void TraceContext::isolated(Block *block, Site where, const char *what,
   checkUnassigned(scope);
 }
 
-std::vector<Tile>
-fold(Axis a, std::vector<Arg> initial, Order order,
-     const std::function<std::vector<Tile>(Coord)> &body,
-     const Combiner &combine) {
+std::vector<Tile> fold(Axis a, std::vector<Arg> initial, Order order,
+                       const std::function<std::vector<Tile>(Coord)> &body,
+                       const Combiner &combine) {
   TraceContext *context = TraceContext::current();
   std::vector<Tile> results;
   if (!context)
@@ -68,16 +66,18 @@ fold(Axis a, std::vector<Arg> initial, Order order,
       dtypes.push_back(operand->dtype);
     }
   }
-  if (!record || inits.size() != initial.size())
+  if (initial.empty())
+    context->error(a.where, "dsl.count",
+                   "a fold has no initial value, expected at least one");
+  if (!record || initial.empty() || inits.size() != initial.size())
     return results;
   OpBuilder &builder = context->builder;
   Operation *op = context->create(
       "tile.fold", a.where, inits, types,
       {builder.getNamedAttr("dim", record->name),
-       builder.getNamedAttr("order",
-                            tile::OrderAttr::get(
-                                &context->mlir,
-                                static_cast<tile::Order>(order)))},
+       builder.getNamedAttr(
+           "order", tile::OrderAttr::get(&context->mlir,
+                                         static_cast<tile::Order>(order)))},
       2);
   Block *block = &op->getRegion(0).emplaceBlock();
   Value position =
@@ -147,8 +147,8 @@ void if_(Arg condition, const std::function<void()> &thenBody,
   TraceContext *context = TraceContext::current();
   if (!context)
     return;
-  Value test = context->operand(condition, DType::Bool, false,
-                                "the condition of if_()");
+  Value test =
+      context->operand(condition, DType::Bool, false, "the condition of if_()");
   if (test && isa<RankedTensorType>(test.getType())) {
     context->error(condition.where, "dsl.type",
                    concat("the condition of if_() is a tile",
@@ -222,8 +222,8 @@ void if_(Arg condition, const std::function<void()> &thenBody,
     Value b = context->use(otherwise, site);
     if (!a || !b)
       continue;
-    Type type = then.dtype == otherwise.dtype ? commonType(*context, a, b)
-                                              : Type();
+    Type type =
+        then.dtype == otherwise.dtype ? commonType(*context, a, b) : Type();
     if (type) {
       builder.setInsertionPointToEnd(thenBlock);
       a = context->coerce(a, type, site);
@@ -231,12 +231,12 @@ void if_(Arg condition, const std::function<void()> &thenBody,
       b = context->coerce(b, type, site);
     }
     if (!type || !a || !b) {
-      context->error(site, "dsl.branch",
-                     concat("a tile is ", name(then.dtype), " (made at ",
-                            spell(then.site), ") after one branch of if_() and ",
-                            name(otherwise.dtype), " (made at ",
-                            spell(otherwise.site),
-                            ") after the other, expected one type"));
+      context->error(
+          site, "dsl.branch",
+          concat("a tile is ", name(then.dtype), " (made at ", spell(then.site),
+                 ") after one branch of if_() and ", name(otherwise.dtype),
+                 " (made at ", spell(otherwise.site),
+                 ") after the other, expected one type"));
       continue;
     }
     thenValues.push_back(a);
@@ -249,8 +249,8 @@ void if_(Arg condition, const std::function<void()> &thenBody,
   context->yield(elseValues, where);
 
   builder.setInsertionPoint(op);
-  Operation *branch = context->create(
-      "tile.if", where, test, ValueRange(thenValues).getTypes(), {}, 2);
+  Operation *branch = context->create("tile.if", where, test,
+                                      ValueRange(thenValues).getTypes(), {}, 2);
   branch->getRegion(0).takeBody(op->getRegion(0));
   // A branch that computes nothing is left out where nothing needs it.
   if (elseBody || !results.empty())

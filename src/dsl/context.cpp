@@ -21,6 +21,15 @@ using namespace mlir;
 
 namespace tessera {
 
+// The public enums and the dialect's are converted by value.
+static_assert(int(Order::Unordered) == int(tile::Order::Unordered) &&
+              int(Order::Tree) == int(tile::Order::Tree) &&
+              int(Order::Left) == int(tile::Order::Left) &&
+              int(Order::Right) == int(tile::Order::Right));
+static_assert(int(Tier::Strict) == int(tile::Tier::Strict) &&
+              int(Tier::Default) == int(tile::Tier::Default) &&
+              int(Tier::Fast) == int(tile::Tier::Fast));
+
 static thread_local TraceContext *currentContext = nullptr;
 
 static uint64_t newTraceId() {
@@ -149,8 +158,8 @@ Type TraceContext::storageIRType(DType type) {
 }
 
 detail::Value TraceContext::makeValue(Value value, DType dtype, Site where) {
-  return {value.getAsOpaquePointer(), id, dtype,
-          detail::Value::Kind::Defined, where};
+  return {value.getAsOpaquePointer(), id, dtype, detail::Value::Kind::Defined,
+          where};
 }
 
 Tile TraceContext::make(Value value, DType dtype, Site where) {
@@ -231,9 +240,9 @@ static bool fits(const Arg &arg, DType type) {
 Value TraceContext::operand(const Arg &arg, DType type, bool asIndex,
                             const char *what) {
   auto mismatch = [&](const char *found) {
-    error(arg.where, "dsl.type",
-          concat("operand of ", what, " is ", found, ", expected ",
-                 name(type)));
+    error(
+        arg.where, "dsl.type",
+        concat("operand of ", what, " is ", found, ", expected ", name(type)));
     return Value();
   };
   switch (arg.kind) {
@@ -252,6 +261,9 @@ Value TraceContext::operand(const Arg &arg, DType type, bool asIndex,
   case Arg::Kind::Float:
     if (!isFloat(type))
       return mismatch("a floating number");
+    if (type == DType::F32 && std::isfinite(arg.real) &&
+        std::isinf(static_cast<float>(arg.real)))
+      return mismatch("a number out of range");
     return constant(arg.real, type, arg.where);
   case Arg::Kind::Integer:
   case Arg::Kind::Unsigned:
@@ -329,8 +341,7 @@ bool TraceContext::unifyTypes(ArrayRef<const Arg *> args, const char *what,
       error(arg->where, "dsl.type",
             concat("operands of ", what, " are ", name(first->value.dtype),
                    " (made at ", spell(first->value.site), ") and ",
-                   name(arg->value.dtype), " (made at ",
-                   spell(arg->value.site),
+                   name(arg->value.dtype), " (made at ", spell(arg->value.site),
                    "); expected one type, convert with cast()"));
       return false;
     }
@@ -373,8 +384,7 @@ void TraceContext::unifyDims(SmallVectorImpl<Value> &values, Site where) {
     value = expand(value, dims, where);
 }
 
-Value TraceContext::expand(Value value, ArrayRef<StringAttr> dims,
-                           Site where) {
+Value TraceContext::expand(Value value, ArrayRef<StringAttr> dims, Site where) {
   Type type = value.getType();
   SmallVector<StringAttr> own = tile::getDims(type), kept;
   if (ArrayRef<StringAttr>(own) == dims)
@@ -416,9 +426,8 @@ Value TraceContext::coerce(Value value, Type type, Site where) {
 
 Dim TraceContext::declare(std::string_view name, Value extent, Site where) {
   auto taken = [&](const std::string &candidate) {
-    return llvm::any_of(dims, [&](auto &dim) {
-      return dim->name.getValue() == candidate;
-    });
+    return llvm::any_of(
+        dims, [&](auto &dim) { return dim->name.getValue() == candidate; });
   };
   std::string unique(name);
   for (int suffix = 1; taken(unique); ++suffix)
@@ -426,8 +435,7 @@ Dim TraceContext::declare(std::string_view name, Value extent, Site where) {
   auto record = std::make_unique<DimRecord>();
   record->name = builder.getStringAttr(unique);
   record->site = where;
-  record->op =
-      builder.create<tile::DimOp>(loc(where), record->name, extent);
+  record->op = builder.create<tile::DimOp>(loc(where), record->name, extent);
   Dim dim;
   dim.handle = record.get();
   dim.trace = id;

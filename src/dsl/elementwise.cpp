@@ -32,9 +32,9 @@ unsigned classOf(DType type) {
 
 std::string spellClass(unsigned classes) {
   std::string text;
-  for (auto [bit, word] : {std::pair(Floats, "a floating type"),
-                           std::pair(Integers, "an integer type"),
-                           std::pair(Bools, "bool")})
+  for (auto [bit, word] :
+       {std::pair(Floats, "a floating type"),
+        std::pair(Integers, "an integer type"), std::pair(Bools, "bool")})
     if (classes & bit)
       text += (text.empty() ? "" : " or ") + std::string(word);
   return text;
@@ -86,9 +86,9 @@ Tile arithmetic(const char *what, const Arg &a, const Arg &b) {
 
 /// An op of the dialect on integers, signed or not.
 template <typename Op> Value integerOp(Operands &operands) {
-  return operands.context.builder.create<Op>(
-      operands.loc(), operands.values[0], operands.values[1],
-      operands.isUnsignedType());
+  return operands.context.builder.create<Op>(operands.loc(), operands.values[0],
+                                             operands.values[1],
+                                             operands.isUnsignedType());
 }
 
 template <typename FloatOp, typename SignedOp, typename UnsignedOp>
@@ -102,26 +102,23 @@ Tile extremum(const char *what, const Arg &a, const Arg &b) {
 }
 
 template <typename Op> Tile floatUnary(const char *what, const Arg &a) {
-  return elementwise(what, Floats, {&a}, [](Operands &operands) {
-    return operands.create<Op>();
-  });
+  return elementwise(what, Floats, {&a},
+                     [](Operands &operands) { return operands.create<Op>(); });
 }
 
 Tile compare(const char *what, unsigned classes, const Arg &a, const Arg &b,
              arith::CmpFPredicate floats, arith::CmpIPredicate signedInts,
              arith::CmpIPredicate unsignedInts) {
-  return elementwise(
-      what, classes, {&a, &b}, [&](Operands &operands) -> Value {
-        OpBuilder &builder = operands.context.builder;
-        ArrayRef<Value> values = operands.values;
-        if (operands.isFloatType())
-          return builder.create<arith::CmpFOp>(operands.loc(), floats,
-                                               values[0], values[1]);
-        return builder.create<arith::CmpIOp>(
-            operands.loc(),
-            operands.isUnsignedType() ? unsignedInts : signedInts, values[0],
-            values[1]);
-      });
+  return elementwise(what, classes, {&a, &b}, [&](Operands &operands) -> Value {
+    OpBuilder &builder = operands.context.builder;
+    ArrayRef<Value> values = operands.values;
+    if (operands.isFloatType())
+      return builder.create<arith::CmpFOp>(operands.loc(), floats, values[0],
+                                           values[1]);
+    return builder.create<arith::CmpIOp>(
+        operands.loc(), operands.isUnsignedType() ? unsignedInts : signedInts,
+        values[0], values[1]);
+  });
 }
 
 } // namespace
@@ -140,12 +137,11 @@ Tile operator*(Arg a, Arg b) {
   return arithmetic<arith::MulFOp, arith::MulIOp>("'*'", a, b);
 }
 Tile operator/(Arg a, Arg b) {
-  return elementwise("'/'", Floats | Integers, {&a, &b},
-                     [](Operands &operands) {
-                       return operands.isFloatType()
-                                  ? operands.create<arith::DivFOp>()
-                                  : integerOp<tile::DivOp>(operands);
-                     });
+  return elementwise(
+      "'/'", Floats | Integers, {&a, &b}, [](Operands &operands) {
+        return operands.isFloatType() ? operands.create<arith::DivFOp>()
+                                      : integerOp<tile::DivOp>(operands);
+      });
 }
 Tile operator%(Arg a, Arg b) {
   return elementwise("'%'", Integers, {&a, &b}, integerOp<tile::RemOp>);
@@ -176,12 +172,11 @@ Tile operator^(Arg a, Arg b) {
 static Value constantLike(Operands &operands, double value) {
   Type element = tile::getElement(operands.values[0].getType());
   TraceContext &context = operands.context;
-  Value scalar =
-      operands.isFloatType()
-          ? context.constant(value, operands.dtype, operands.where)
-          : context.integer(int64_t(value), element, operands.where);
-  return context.expand(
-      scalar, tile::getDims(operands.values[0].getType()), operands.where);
+  Value scalar = operands.isFloatType()
+                     ? context.constant(value, operands.dtype, operands.where)
+                     : context.integer(int64_t(value), element, operands.where);
+  return context.expand(scalar, tile::getDims(operands.values[0].getType()),
+                        operands.where);
 }
 
 Tile operator~(Arg a) {
@@ -252,10 +247,10 @@ Tile select(Arg condition, Arg a, Arg b) {
     return context->poison(condition.where);
   values.insert(values.begin(), test);
   context->unifyDims(values, condition.where);
-  return context->make(context->builder.create<arith::SelectOp>(
-                           context->loc(condition.where), values[0], values[1],
-                           values[2]),
-                       dtype, condition.where);
+  return context->make(
+      context->builder.create<arith::SelectOp>(context->loc(condition.where),
+                                               values[0], values[1], values[2]),
+      dtype, condition.where);
 }
 
 Tile max(Arg a, Arg b) {

@@ -67,10 +67,10 @@ std::optional<Error> checkOptions(const detail::KernelState &kernel,
       return usage(kernel, "trace.constant",
                    concat("there is no constant '", name, "'"));
     if (!convertConstant(value, parameter->dtype.value_or(options.storage)))
-      return usage(kernel, "trace.constant",
-                   concat("the value of constant '", name, "' does not fit ",
-                          tessera::name(
-                              parameter->dtype.value_or(options.storage))));
+      return usage(
+          kernel, "trace.constant",
+          concat("the value of constant '", name, "' does not fit ",
+                 tessera::name(parameter->dtype.value_or(options.storage))));
   }
   for (const ParameterInfo &parameter : kernel.parameters)
     if (parameter.kind == ParameterInfo::Kind::Constant &&
@@ -96,7 +96,8 @@ Attribute scheduleAttribute(Builder &builder, const Schedule &pins) {
   };
   auto text = [&](const char *key, const std::optional<std::string> &value) {
     if (value)
-      fields.push_back(builder.getNamedAttr(key, builder.getStringAttr(*value)));
+      fields.push_back(
+          builder.getNamedAttr(key, builder.getStringAttr(*value)));
   };
   text("vector_axis", pins.vectorAxis);
   integer("lanes", pins.lanes);
@@ -125,21 +126,20 @@ Attribute tunablesAttribute(Builder &builder,
     fields.push_back(builder.getNamedAttr(
         tunable.name,
         builder.getDictionaryAttr(
-            {builder.getNamedAttr(
-                 "candidates",
-                 builder.getDenseI64ArrayAttr(tunable.candidates)),
-             builder.getNamedAttr(
-                 "value", builder.getI64IntegerAttr(tunable.value))})));
+            {builder.getNamedAttr("candidates", builder.getDenseI64ArrayAttr(
+                                                    tunable.candidates)),
+             builder.getNamedAttr("value",
+                                  builder.getI64IntegerAttr(tunable.value))})));
   return builder.getDictionaryAttr(fields);
 }
 
 /// Warnings in MLIR's terms that reach the author only as an internal error.
 Error internal(const detail::KernelState &kernel, std::string message) {
-  return {ErrorFamily::Internal,
-          "trace.invalid-ir",
-          concat("kernel '", kernel.name,
-                 "' traces to invalid Tile IR: ", message),
-          {kernel.where.file, kernel.where.line, kernel.where.column}};
+  return {
+      ErrorFamily::Internal,
+      "trace.invalid-ir",
+      concat("kernel '", kernel.name, "' traces to invalid Tile IR: ", message),
+      {kernel.where.file, kernel.where.line, kernel.where.column}};
 }
 
 } // namespace
@@ -228,10 +228,9 @@ struct Tracer {
     DType dtype = dtypeOf(parameter);
     if (parameter.kind == ParameterInfo::Kind::Scalar)
       return context.computeIRType(dtype);
-    return tile::ViewType::get(&context.mlir, context.storageIRType(dtype),
-                               parameter.rank,
-                               parameter.writable ? tile::Access::Write
-                                                  : tile::Access::Read);
+    return tile::ViewType::get(
+        &context.mlir, context.storageIRType(dtype), parameter.rank,
+        parameter.writable ? tile::Access::Write : tile::Access::Read);
   }
   Attribute defaultOf(const ParameterInfo &parameter, mlir::Type type) {
     Builder &builder = context.builder;
@@ -263,8 +262,8 @@ struct Tracer {
                                               : given->second,
                                           dtype);
       } else if (entry.present) {
-        detail::Value value = context.makeValue(block.getArgument(next++),
-                                                dtype, kernel.where);
+        detail::Value value =
+            context.makeValue(block.getArgument(next++), dtype, kernel.where);
         entry.scalar = entry.view.value = value;
       }
     }
@@ -312,7 +311,8 @@ Result<OwningOpRef<ModuleOp>> trace(const Kernel &kernel, MLIRContext &mlir,
     return failed(*error);
 
   tile::loadTileDialects(mlir);
-  // The module goes before the tracer, whose retired ops refer to nothing in it.
+  // The module goes before the tracer, whose retired ops refer to nothing in
+  // it.
   detail::Tracer tracer(state, mlir, options);
   OwningOpRef<ModuleOp> module = tracer.begin();
   tracer.run();

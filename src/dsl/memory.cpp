@@ -61,9 +61,10 @@ Value offsetOf(TraceContext &context, const detail::Value &offset, Site where) {
 bool resolve(TraceContext &context, const Ref &ref, Site where,
              Access &access) {
   if (!ref.view.present) {
-    context.error(where, "dsl.absent",
-                  "an optional view is used that this call leaves out; expected "
-                  "a test of present() before");
+    context.error(
+        where, "dsl.absent",
+        "an optional view is used that this call leaves out; expected "
+        "a test of present() before");
     return false;
   }
   access.view = context.use(ref.view.value, where);
@@ -170,6 +171,11 @@ void write(const Ref &ref, const Arg &value, const StoreOptions &options,
 void scatter(const Ref &ref, const Arg &value, const StoreOptions &options,
              const char *what, tile::Combiner combiner,
              tile::Combiner unsignedCombiner) {
+  if (TraceContext *context = TraceContext::current();
+      context && ref.view.dtype == DType::Bool)
+    return context->error(value.where, "dsl.type",
+                          concat(what, " writes to a view of bool, expected "
+                                       "numbers"));
   write(ref, value, options, what,
         [&](TraceContext &context, Access &access, Value stored, Value mask) {
           context.builder.create<tile::ScatterOp>(
@@ -188,20 +194,21 @@ Extent ViewBase::extent(int axis, std::source_location where) const {
   if (!context)
     return {};
   if (!state.present)
-    return context->fail(where, "dsl.absent",
-                         "the extent of an optional view is asked that this "
-                         "call leaves out; expected a test of present() before");
+    return context->fail(
+        where, "dsl.absent",
+        "the extent of an optional view is asked that this "
+        "call leaves out; expected a test of present() before");
   if (axis < 0 || axis >= state.rank)
-    return context->fail(where, "dsl.axis",
-                         concat("axis ", axis, " of a view with ", state.rank,
-                                " axes"));
+    return context->fail(
+        where, "dsl.axis",
+        concat("axis ", axis, " of a view with ", state.rank, " axes"));
   Value view = context->use(state.value, where);
   if (!view)
     return context->poison(where);
-  return context->make(context->builder.create<tile::ExtentOp>(
-                           context->loc(where),
-                           context->builder.getIndexType(), view, axis),
-                       DType::I64, where);
+  return context->make(
+      context->builder.create<tile::ExtentOp>(
+          context->loc(where), context->builder.getIndexType(), view, axis),
+      DType::I64, where);
 }
 
 Tile load(const Ref &ref, LoadOptions options, std::source_location where) {

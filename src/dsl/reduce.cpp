@@ -148,8 +148,7 @@ struct Custom {
   SmallVector<Type> elements;
 };
 
-std::optional<Custom> prepareCustom(TraceContext &context,
-                                    ArrayRef<Arg> inputs,
+std::optional<Custom> prepareCustom(TraceContext &context, ArrayRef<Arg> inputs,
                                     const DimList &over,
                                     ArrayRef<Arg> identities, const char *what,
                                     Site where) {
@@ -196,9 +195,9 @@ std::vector<Tile> poisons(TraceContext *context, size_t count, Site where) {
 
 } // namespace
 
-bool buildCombiner(TraceContext &context, Region &region,
-                   ArrayRef<Type> types, ArrayRef<DType> dtypes,
-                   const Combiner &combine, Site where) {
+bool buildCombiner(TraceContext &context, Region &region, ArrayRef<Type> types,
+                   ArrayRef<DType> dtypes, const Combiner &combine,
+                   Site where) {
   Block *block = &region.emplaceBlock();
   SmallVector<Value> left, right;
   for (Type type : types)
@@ -284,9 +283,8 @@ Tile mean(Arg a, DimList over, Order order) {
         context->builder.create<tile::DimSizeOp>(
             context->loc(a.where), context->builder.getIndexType(), names[0]),
         DType::I64, a.where);
-    count = count.valid()
-                ? Arg::at(count, a.where) * Arg::at(size, a.where)
-                : size;
+    count =
+        count.valid() ? Arg::at(count, a.where) * Arg::at(size, a.where) : size;
   }
   Tile divisor = cast(Arg::at(count, a.where), total.dtype());
   return Arg::at(total, a.where) / Arg::at(divisor, a.where);
@@ -335,8 +333,8 @@ std::vector<Tile> reduce(std::vector<Arg> inputs, DimList over,
   Site where = inputs.empty() ? Site() : inputs[0].where;
   if (!context)
     return poisons(context, inputs.size(), where);
-  auto custom = prepareCustom(*context, inputs, over, identities, "reduce()",
-                              where);
+  auto custom =
+      prepareCustom(*context, inputs, over, identities, "reduce()", where);
   if (!custom)
     return poisons(context, inputs.size(), where);
   SmallVector<Type> results;
@@ -346,8 +344,8 @@ std::vector<Tile> reduce(std::vector<Arg> inputs, DimList over,
       context->loc(where), TypeRange(results), tile::Combiner::Custom,
       orderOf(order), custom->inputs, custom->identities,
       context->strings(custom->over));
-  if (!buildCombiner(*context, op.getRegion(), custom->elements,
-                     custom->dtypes, combine, where))
+  if (!buildCombiner(*context, op.getRegion(), custom->elements, custom->dtypes,
+                     combine, where))
     return poisons(context, inputs.size(), where);
   std::vector<Tile> tiles;
   for (auto [value, dtype] : llvm::zip(op.getResults(), custom->dtypes))
@@ -357,11 +355,12 @@ std::vector<Tile> reduce(std::vector<Arg> inputs, DimList over,
 
 Tile reduce(Arg a, DimList over, Arg identity,
             const std::function<Tile(Tile, Tile)> &combine, Order order) {
-  return reduce(std::vector<Arg>{a}, over, std::vector<Arg>{identity},
-                [&](std::span<const Tile> left, std::span<const Tile> right) {
-                  return std::vector<Tile>{combine(left[0], right[0])};
-                },
-                order)[0];
+  return reduce(
+      std::vector<Arg>{a}, over, std::vector<Arg>{identity},
+      [&](std::span<const Tile> left, std::span<const Tile> right) {
+        return std::vector<Tile>{combine(left[0], right[0])};
+      },
+      order)[0];
 }
 
 std::vector<Tile> scan(std::vector<Arg> inputs, const Dim &along,
@@ -379,8 +378,8 @@ std::vector<Tile> scan(std::vector<Arg> inputs, const Dim &along,
       context->loc(where), ValueRange(custom->inputs).getTypes(),
       tile::Combiner::Custom, orderOf(options.order), custom->inputs,
       custom->identities, custom->over[0], options.exclusive, options.reverse);
-  if (!buildCombiner(*context, op.getRegion(), custom->elements,
-                     custom->dtypes, combine, where))
+  if (!buildCombiner(*context, op.getRegion(), custom->elements, custom->dtypes,
+                     combine, where))
     return poisons(context, inputs.size(), where);
   std::vector<Tile> tiles;
   for (auto [value, dtype] : llvm::zip(op.getResults(), custom->dtypes))

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A loop is built as an op without carries whose body uses placeholders; when it
-// closes, the op is made again with the carries that turned out to be needed and
-// takes the body over. context.h says how carries are found.
+// A loop is built as an op without carries whose body uses placeholders; when
+// it closes, the op is made again with the carries that turned out to be needed
+// and takes the body over. context.h says how carries are found.
 //
 //===----------------------------------------------------------------------===//
 
@@ -52,6 +52,12 @@ uint64_t TraceContext::openRegion(RegionKind kind, std::span<const Axis> axes,
   Site where = axes[0].where;
   SmallVector<StringAttr> names;
   bool fine = true;
+  if (window < 0) {
+    error(where, "dsl.pipeline",
+          concat("the window of a pipeline is ", window,
+                 ", expected at least 0"));
+    fine = false;
+  }
   for (const Axis &axis : axes) {
     const DimRecord *record = find(axis.dim, axis.where);
     if (record && llvm::is_contained(names, record->name)) {
@@ -86,8 +92,8 @@ uint64_t TraceContext::openRegion(RegionKind kind, std::span<const Axis> axes,
     attributes.push_back(builder.getNamedAttr("dim", names[0]));
     if (kind == RegionKind::Pipeline) {
       opName = "tile.pipeline";
-      attributes.push_back(builder.getNamedAttr(
-          "window", builder.getI64IntegerAttr(window)));
+      attributes.push_back(
+          builder.getNamedAttr("window", builder.getI64IntegerAttr(window)));
     }
   }
   scope.op = create(opName, where, {}, {}, attributes, 1);
@@ -275,21 +281,22 @@ static TypedAttr identityOf(StringRef op, Type type) {
     return builder.getFloatAttr(type, value);
   }
   unsigned width = type.isIndex() ? 64 : type.getIntOrFloatBitWidth();
-  APInt value = llvm::StringSwitch<APInt>(op)
-                    .Case("arith.muli", APInt(width, 1))
-                    .Case("arith.maxsi", APInt::getSignedMinValue(width))
-                    .Case("arith.minsi", APInt::getSignedMaxValue(width))
-                    .Cases("arith.minui", "arith.andi", APInt::getAllOnes(width))
-                    .Default(APInt::getZero(width));
+  APInt value =
+      llvm::StringSwitch<APInt>(op)
+          .Case("arith.muli", APInt(width, 1))
+          .Case("arith.maxsi", APInt::getSignedMinValue(width))
+          .Case("arith.minsi", APInt::getSignedMaxValue(width))
+          .Cases("arith.minui", "arith.andi", APInt::getAllOnes(width))
+          .Default(APInt::getZero(width));
   return builder.getIntegerAttr(type, value);
 }
 
 static bool combinesTwo(Operation *op) {
   static const StringRef names[] = {
-      "arith.addf",     "arith.mulf",     "arith.maximumf", "arith.minimumf",
-      "tile.max_num",   "tile.min_num",   "arith.addi",     "arith.muli",
-      "arith.maxsi",    "arith.minsi",    "arith.maxui",    "arith.minui",
-      "arith.andi",     "arith.ori",      "arith.xori"};
+      "arith.addf",   "arith.mulf",   "arith.maximumf", "arith.minimumf",
+      "tile.max_num", "tile.min_num", "arith.addi",     "arith.muli",
+      "arith.maxsi",  "arith.minsi",  "arith.maxui",    "arith.minui",
+      "arith.andi",   "arith.ori",    "arith.xori"};
   return op && llvm::is_contained(names, op->getName().getStringRef());
 }
 
@@ -335,11 +342,15 @@ void TraceContext::closeReduction(Scope &scope) {
       state->handle = entry.before.getAsOpaquePointer();
   }
 
+  if (parts.empty() && diagnostics.empty())
+    error(scope.site, "dsl.reduction",
+          "the reduction combines nothing; expected a tile from outside that "
+          "its body updates, or a serial or parallel loop");
+
   // Each contribution is yielded, each combining op moves to the other region.
   SmallVector<Value> contributions, inits;
   SmallVector<Type> types;
-  bool fromInitial =
-      scope.order == Order::Left || scope.order == Order::Right;
+  bool fromInitial = scope.order == Order::Left || scope.order == Order::Right;
   builder.setInsertionPoint(scope.op);
   for (Part &part : parts) {
     contributions.push_back(part.contribution);
@@ -350,17 +361,17 @@ void TraceContext::closeReduction(Scope &scope) {
     }
     Type element = tile::getElement(part.before.getType());
     Value identity = builder.create<arith::ConstantOp>(
-        loc(scope.site), identityOf(part.combine->getName().getStringRef(),
-                                    element));
-    inits.push_back(expand(identity, tile::getDims(part.before.getType()),
-                           scope.site));
+        loc(scope.site),
+        identityOf(part.combine->getName().getStringRef(), element));
+    inits.push_back(
+        expand(identity, tile::getDims(part.before.getType()), scope.site));
   }
   Operation *fold = create(
       "tile.fold", scope.site, inits, types,
       {builder.getNamedAttr("dim", scope.op->getAttr("dim")),
        builder.getNamedAttr(
-           "order", tile::OrderAttr::get(
-                        &mlir, static_cast<tile::Order>(scope.order)))},
+           "order",
+           tile::OrderAttr::get(&mlir, static_cast<tile::Order>(scope.order)))},
       2);
   fold->getRegion(0).takeBody(scope.op->getRegion(0));
   scope.op->erase();
@@ -372,8 +383,8 @@ void TraceContext::closeReduction(Scope &scope) {
   SmallVector<Value> combined;
   for (size_t i = 0; i < parts.size(); ++i) {
     Operation *copy = builder.clone(*parts[i].combine);
-    copy->setOperands({combiner->getArgument(i),
-                       combiner->getArgument(i + parts.size())});
+    copy->setOperands(
+        {combiner->getArgument(i), combiner->getArgument(i + parts.size())});
     combined.push_back(copy->getResult(0));
   }
   yield(combined, scope.site);

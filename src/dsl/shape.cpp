@@ -149,8 +149,7 @@ Tile gather(Arg source, Arg indices, const Dim &along, Arg fill) {
                            "the fill of gather() has dimensions, expected a "
                            "scalar");
   }
-  Type type =
-      tile::getTileType(tile::getElement(from->value.getType()), dims);
+  Type type = tile::getTileType(tile::getElement(from->value.getType()), dims);
   return context->make(context->builder.create<tile::GatherOp>(
                            context->loc(where), type, from->value, position,
                            record->name, fillValue),
@@ -175,12 +174,12 @@ Tile contract(Arg a, Arg b, DimList over, ContractOptions options) {
   SmallVector<StringAttr> rhs = tile::getDims(values[1].getType());
   for (StringAttr dim : summed)
     if (!llvm::is_contained(lhs, dim) || !llvm::is_contained(rhs, dim))
-      return context->fail(where, "dsl.dimension",
-                           concat("contract() sums over ",
-                                  context->declaredAt(dim), ", which the ",
-                                  llvm::is_contained(lhs, dim) ? "right"
-                                                               : "left",
-                                  " operand does not have"));
+      return context->fail(
+          where, "dsl.dimension",
+          concat("contract() sums over ", context->declaredAt(dim),
+                 ", which the ",
+                 llvm::is_contained(lhs, dim) ? "right" : "left",
+                 " operand does not have"));
   SmallVector<StringAttr> kept;
   for (StringAttr dim : llvm::concat<StringAttr>(lhs, rhs))
     if (!llvm::is_contained(summed, dim) && !llvm::is_contained(kept, dim))
@@ -204,11 +203,11 @@ Tile contract(Arg a, Arg b, DimList over, ContractOptions options) {
                                   spellNames(*context, kept)));
   }
   Type type = tile::getTileType(tile::getElement(values[0].getType()), kept);
-  return context->make(
-      context->builder.create<tile::ContractOp>(
-          context->loc(where), type, values[0], values[1], acc,
-          context->strings(summed), static_cast<tile::Order>(options.order)),
-      dtype, where);
+  return context->make(context->builder.create<tile::ContractOp>(
+                           context->loc(where), type, values[0], values[1], acc,
+                           context->strings(summed),
+                           static_cast<tile::Order>(options.order)),
+                       dtype, where);
 }
 
 Sorted sort(Arg a, const Dim &along, bool descending) {
@@ -222,13 +221,13 @@ Sorted sort(Arg a, const Dim &along, bool descending) {
     return {context->poison(where), context->poison(where)};
   SmallVector<StringAttr> dims = tile::getDims(input->value.getType());
   if (!llvm::is_contained(dims, record->name) || input->dtype == DType::Bool)
-    return {context->fail(where, "dsl.dimension",
-                          concat("sort() along ",
-                                 context->declaredAt(record->name),
-                                 " of a tile of ", name(input->dtype),
-                                 context->spellDims(input->value.getType()),
-                                 ", expected numbers over that dimension")),
-            context->poison(where)};
+    return {
+        context->fail(where, "dsl.dimension",
+                      concat("sort() along ", context->declaredAt(record->name),
+                             " of a tile of ", name(input->dtype),
+                             context->spellDims(input->value.getType()),
+                             ", expected numbers over that dimension")),
+        context->poison(where)};
   Value positions = context->builder.create<tile::IotaOp>(
       context->loc(where),
       tile::getTileType(context->builder.getI64Type(), {record->name}),

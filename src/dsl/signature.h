@@ -8,8 +8,8 @@
 //     signature ::= (parameter (`,` parameter)*)?
 //     parameter ::= name (`=` number)?
 //
-// where a name is a C identifier and a number is a decimal integer or float, inf,
-// -inf, nan, true or false.
+// where a name is a C identifier and a number is a decimal integer or float,
+// inf, -inf, nan, true or false.
 //
 //===----------------------------------------------------------------------===//
 

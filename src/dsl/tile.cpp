@@ -141,9 +141,9 @@ Blocks blocks(const Dim &whole, Arg size) {
     return result;
   const DimRecord *record = context->find(whole, size.where);
   if (size.kind == Arg::Kind::Integer && size.integer <= 0) {
-    context->error(size.where, "dsl.dimension",
-                   concat("the block size is ", size.integer,
-                          ", expected at least 1"));
+    context->error(
+        size.where, "dsl.dimension",
+        concat("the block size is ", size.integer, ", expected at least 1"));
     record = nullptr;
   }
   mlir::Value step =
@@ -154,17 +154,17 @@ Blocks blocks(const Dim &whole, Arg size) {
     return result;
   }
   result.step = context->make(step, DType::I64, size.where);
-  result.total = context->make(
-      context->builder.create<tile::DimSizeOp>(context->loc(size.where),
-                                               context->builder.getIndexType(),
-                                               record->name),
-      DType::I64, size.where);
+  result.total =
+      context->make(context->builder.create<tile::DimSizeOp>(
+                        context->loc(size.where),
+                        context->builder.getIndexType(), record->name),
+                    DType::I64, size.where);
   Tile count = ceilDiv(Arg::at(result.total, size.where),
                        Arg::at(result.step, size.where));
   result.outer =
       dim(record->name.str() + "_blocks", Arg::at(count, size.where));
-  result.inner = context->declare(record->name.str() + "_block", step,
-                                  size.where);
+  result.inner =
+      context->declare(record->name.str() + "_block", step, size.where);
   return result;
 }
 
@@ -180,9 +180,9 @@ Coord TraceContext::coordinate(const Axis &axis, mlir::Value position) {
   if (axis.isBlock) {
     coord.total = axis.total;
     if (mlir::Value step = use(axis.step, axis.where))
-      coord.start = makeValue(builder.create<arith::MulIOp>(loc(axis.where),
-                                                            position, step),
-                              DType::I64, axis.where);
+      coord.start = makeValue(
+          builder.create<arith::MulIOp>(loc(axis.where), position, step),
+          DType::I64, axis.where);
   }
   return coord;
 }
@@ -213,8 +213,7 @@ Tile iota(const Dim &dim, std::source_location where) {
   const DimRecord *record = context->find(dim, where);
   if (!record)
     return context->poison(where);
-  Type type =
-      tile::getTileType(context->builder.getI64Type(), {record->name});
+  Type type = tile::getTileType(context->builder.getI64Type(), {record->name});
   return context->make(context->builder.create<tile::IotaOp>(
                            context->loc(where), type, record->name),
                        DType::I64, where);
@@ -260,9 +259,8 @@ DimExpr operator+(const DimExpr &expr, Arg offset) {
   else if (offset.kind == Arg::Kind::Integer)
     result.offset = detail::positionOf(offset.integer, offset.where);
   else
-    result.offset = offset.kind == Arg::Kind::Tile
-                        ? offset.value
-                        : detail::constantOf(offset);
+    result.offset = offset.kind == Arg::Kind::Tile ? offset.value
+                                                   : detail::constantOf(offset);
   result.where = offset.where;
   return result;
 }

@@ -31,7 +31,7 @@ Combination combinationOf(tile::Combiner combiner, Kind kind) {
   int width = widthOf(kind);
   int64_t ones = canonical(width, -1);
   int64_t largest = static_cast<int64_t>((uint64_t{1} << (width - 1)) - 1);
-  int64_t smallest = canonical(width, largest + 1);
+  int64_t smallest = canonical(width, ~largest);
   auto set = [&](FloatBinary real, IntBinary integer, double realIdentity,
                  int64_t identity) {
     result.real = real;
@@ -39,9 +39,6 @@ Combination combinationOf(tile::Combiner combiner, Kind kind) {
     result.identity = realScalar(realIdentity);
     result.identity.integer = identity;
   };
-  // The wrap-around of largest + 1 is meant.
-  if (width == 64)
-    smallest = std::numeric_limits<int64_t>::min();
   switch (combiner) {
   case tile::Combiner::Add:
     set(FloatBinary::Add, IntBinary::Add, 0, 0);

@@ -289,7 +289,9 @@ bool contract(Context &context, const ContractForm &form, const Tile &lhs,
   for (int64_t i = 0, count = result.count(); i < count; ++i) {
     if (!context.charge(terms))
       return false;
-    int64_t left = offsets.lhsKept[i], right = offsets.rhsKept[i];
+    // Operands without elements have no address to step from.
+    int64_t left = terms > 0 ? offsets.lhsKept[i] : 0;
+    int64_t right = terms > 0 ? offsets.rhsKept[i] : 0;
     if (!isFloat(kind)) {
       int64_t start = accumulator ? accumulator->ints()[i] : 0;
       result.ints()[i] = contractInts(kind, lhs.ints() + left,

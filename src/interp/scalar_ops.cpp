@@ -22,12 +22,18 @@ namespace tessera::interp {
 //===----------------------------------------------------------------------===//
 
 int64_t canonical(int width, int64_t value) {
-  if (width == 64)
-    return value;
-  if (width == 1)
+  switch (width) {
+  case 1:
     return value & 1;
-  int shift = 64 - width;
-  return static_cast<int64_t>(static_cast<uint64_t>(value) << shift) >> shift;
+  case 8:
+    return static_cast<int8_t>(value);
+  case 16:
+    return static_cast<int16_t>(value);
+  case 32:
+    return static_cast<int32_t>(value);
+  default:
+    return value;
+  }
 }
 
 int64_t signedValue(int width, int64_t value) {

@@ -52,6 +52,8 @@ struct NestPlan {
   /// Estimated time of one run of the nest on one thread.
   double nanoseconds = 0;
   std::vector<Reason> reasons;
+  /// Why a pin could not be honoured here; empty when all were.
+  std::string pinConflict;
 };
 
 /// The decisions for one grid of programs.
@@ -100,9 +102,22 @@ struct KernelAnalysis {
   StrideFacts strides;
 };
 
-/// The default decisions for one phase.
+/// The parts of the plan that the author fixed (the kernel's `tile.schedule`).
+struct Pins {
+  std::string vectorAxis;
+  int64_t lanes = 0;
+  int64_t unroll = 0;
+  std::string tail;
+};
+
+/// Reads the pins of a kernel. A pin that this back end cannot honour is an
+/// Unsupported error that says why.
+Result<Pins> readPins(tile::KernelOp kernel, const Target &target);
+
+/// The decisions for one phase: the pinned ones, and defaults for the rest. A
+/// pinned vector axis applies to the nests that have the dimension.
 NestPlan planNest(const Phase &phase, const KernelAnalysis &analysis,
-                  const Target &target);
+                  const Target &target, const Pins &pins);
 
 } // namespace tessera
 

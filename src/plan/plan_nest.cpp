@@ -10,6 +10,7 @@
 #include "llvm/ADT/SmallSet.h"
 
 #include <algorithm>
+#include <limits>
 
 using namespace mlir;
 
@@ -28,8 +29,8 @@ struct AxisUse {
 class NestPlanner {
 public:
   NestPlanner(const Phase &phase, const KernelAnalysis &analysis,
-              const Target &target)
-      : phase(phase), analysis(analysis), target(target) {}
+              const Target &target, const Pins &pins)
+      : phase(phase), analysis(analysis), target(target), pins(pins) {}
 
   NestPlan run() {
     describe();
@@ -141,8 +142,9 @@ private:
       if (auto contract = dyn_cast<tile::ContractOp>(root.op))
         if (contract.getOrder() != tile::Order::Unordered)
           return true;
-      if (isa<tile::ScanOp>(root.op))
-        return true;
+      if (auto scan = dyn_cast<tile::ScanOp>(root.op))
+        if (!isFreeScan(scan))
+          return true;
     }
     return false;
   }
@@ -163,9 +165,17 @@ private:
     auto consider = [&](StringAttr dim) {
       AxisUse use = useAlong(dim);
       std::optional<int64_t> extent = analysis.dims.extent(dim);
-      if (!extent || *extent < 2) {
+      if (dim == pins.vectorAxis && !extent)
+        plan.pinConflict = "the extent of vector axis '" + pins.vectorAxis +
+                           "' depends on data";
+      if (!extent || (*extent < 2 && dim != pins.vectorAxis)) {
         reason("vector.extent", "'" + dim.getValue() + "' is " +
                                     (extent ? "too short" : "not constant"));
+        return;
+      }
+      if (dim == pins.vectorAxis) {
+        bestScore = std::numeric_limits<int64_t>::max();
+        best = dim;
         return;
       }
       // An access whose elements lie apart costs about as much as it has lanes.
@@ -180,10 +190,14 @@ private:
         best = dim;
       }
     };
-    if (isOrdered() && !phase.reduced.empty())
+    if (isOrdered() && !phase.reduced.empty()) {
       reason("vector.ordered",
              "the order of evaluation is pinned along the reduced dimensions");
-    else
+      for (StringAttr dim : phase.reduced)
+        if (dim == pins.vectorAxis)
+          plan.pinConflict = "vector axis '" + pins.vectorAxis +
+                             "' is reduced in a fixed order";
+    } else
       for (StringAttr dim : llvm::reverse(phase.reduced))
         consider(dim);
     for (StringAttr dim : llvm::reverse(phase.kept))
@@ -191,9 +205,12 @@ private:
     if (!best)
       return;
     plan.vectorDim = best.getValue().str();
-    plan.lanes = target.lanes32();
-    reason("vector.adjacent", "elements along '" + best.getValue() +
-                                  "' are adjacent in memory");
+    plan.lanes = pins.lanes ? pins.lanes : target.lanes32();
+    if (best == pins.vectorAxis)
+      reason("pin.vector_axis", "fixed by the schedule");
+    else
+      reason("vector.adjacent", "elements along '" + best.getValue() +
+                                    "' are adjacent in memory");
   }
 
   void chooseUnroll() {
@@ -202,15 +219,24 @@ private:
     StringAttr dim = StringAttr::get(analysis.kernel->getContext(),
                                      plan.vectorDim);
     int64_t extent = *analysis.dims.extent(dim);
-    int64_t wanted = expensive ? 2 : 4;
+    int64_t wanted = pins.unroll ? pins.unroll : expensive ? 2 : 4;
     if (llvm::any_of(phase.roots, [](const Root &root) {
           return root.kind == Root::Kind::ArgReduce;
-        }))
+        }) &&
+        !pins.unroll)
       wanted = 2;
+    // The vectors of a scan depend on each other.
+    if (phase.roots[0].kind == Root::Kind::Scan &&
+        llvm::is_contained(phase.reduced, dim))
+      wanted = 1;
     int64_t vectors = std::max<int64_t>(1, extent / plan.lanes);
-    plan.unroll = std::min(wanted, vectors);
+    plan.unroll = pins.unroll ? pins.unroll : std::min(wanted, vectors);
+    if (pins.unroll > 1 && wanted == 1)
+      plan.pinConflict = "the vectors of a scan depend on each other and cannot "
+                         "be unrolled";
     reason("unroll", Twine(plan.unroll) + " vectors per iteration: " +
                          (vectors < wanted ? "all there are"
+                          : pins.unroll    ? "fixed by the schedule"
                           : expensive      ? "long chains of arithmetic"
                                            : "cheap elements"));
   }
@@ -218,6 +244,8 @@ private:
   void chooseTail() {
     bool masks = hasNarrow ? target.hasMaskedByteAccess : target.hasMaskedAccess;
     plan.tail = masks ? TailForm::Mask : TailForm::Scalar;
+    if (!pins.tail.empty())
+      plan.tail = pins.tail == "mask" ? TailForm::Mask : TailForm::Scalar;
   }
 
   /// A rough time, good enough to size tasks: per element and vector of 512
@@ -236,6 +264,7 @@ private:
   const Phase &phase;
   const KernelAnalysis &analysis;
   const Target &target;
+  const Pins &pins;
   SmallVector<Access> accesses;
   bool hasNarrow = false;
   int64_t expensive = 0;
@@ -246,8 +275,8 @@ private:
 } // namespace
 
 NestPlan planNest(const Phase &phase, const KernelAnalysis &analysis,
-                  const Target &target) {
-  return NestPlanner(phase, analysis, target).run();
+                  const Target &target, const Pins &pins) {
+  return NestPlanner(phase, analysis, target, pins).run();
 }
 
 std::string Plan::summary() const {

@@ -27,7 +27,8 @@ public:
   Dim() = default;
 
   /// Its extent as a scalar tile.
-  Extent size(std::source_location where = std::source_location::current()) const;
+  Extent
+  size(std::source_location where = std::source_location::current()) const;
   /// Its name in the IR: the given name, made unique.
   std::string name() const;
 
@@ -57,7 +58,7 @@ Blocks blocks(const Dim &whole, Arg size);
 
 /// The position of a region's instance: a scope handle. It selects elements of
 /// views; index() gives it as data.
-class Coord {
+class [[maybe_unused]] Coord {
 public:
   /// The dimension of a block; of a plain coordinate, the dimension it runs
   /// over.

@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // A Kernel is a C++ function over views and scalars that is traced into Tile IR
-// once per storage type and assignment of its constants. Making one never fails;
-// what is wrong with it is reported when it is traced.
+// once per storage type and assignment of its constants. Making one never
+// fails; what is wrong with it is reported when it is traced.
 //
 //===----------------------------------------------------------------------===//
 
@@ -100,8 +100,9 @@ template <typename T> struct ParameterTraits<Const<T>> {
     return info;
   }
   static Const<T> make(const Binder &binder, size_t index) {
-    return std::visit([](auto value) { return Const<T>(static_cast<T>(value)); },
-                      binder.constant(index));
+    return std::visit(
+        [](auto value) { return Const<T>(static_cast<T>(value)); },
+        binder.constant(index));
   }
 };
 
@@ -141,8 +142,8 @@ public:
   Kernel schedule(Schedule pins) const;
 
   /// The kernel as Tile IR text, which carries its version. Fails with a
-  /// Diagnostic when the author's function is wrong, with Usage when the options
-  /// do not fit the kernel.
+  /// Diagnostic when the author's function is wrong, with Usage when the
+  /// options do not fit the kernel.
   Result<std::string> text(const TraceOptions &options = {}) const;
 
   /// Everything that is wrong with the kernel under these options; empty when
@@ -157,6 +158,7 @@ public:
   const detail::KernelState &state() const { return *shared; }
 
 private:
+  Kernel() = default;
   friend Kernel makeKernel(std::string_view, std::string_view,
                            detail::Parameters, detail::Body, detail::Site);
   std::shared_ptr<const detail::KernelState> shared;
@@ -176,8 +178,9 @@ Kernel kernel(std::string_view name, std::string_view signature, F function,
     return makeKernel(name, signature, Signature::parameters(),
                       Signature::body(function), where);
   } else {
-    static_assert(requires { &F::operator(); },
-                  "expected a lambda whose parameters have types, not auto");
+    static_assert(
+        requires { &F::operator(); },
+        "expected a lambda whose parameters have types, not auto");
     using Signature = decltype(detail::signatureOf(&F::operator()));
     return makeKernel(name, signature, Signature::parameters(),
                       Signature::body(function), where);

@@ -82,7 +82,8 @@ Tile ceil(Arg a);
 Tile round(Arg a);
 Tile trunc(Arg a);
 
-/// Conversion to a type that tiles compute in (bool, an integer type, f32, f64).
+/// Conversion to a type that tiles compute in (bool, an integer type, f32,
+/// f64).
 Tile cast(Arg a, DType type);
 /// Rounds to the nearest value of a narrower floating type; the element type
 /// stays. No optimization removes the rounding.
@@ -133,8 +134,8 @@ Tile argMin(Arg a, const Dim &along);
 using Combiner = std::function<std::vector<Tile>(std::span<const Tile> left,
                                                  std::span<const Tile> right)>;
 /// Reduces several tiles of the same dimensions at once. `identities` has one
-/// number or scalar tile per input. For Order::Unordered the combination must be
-/// associative and commutative.
+/// number or scalar tile per input. For Order::Unordered the combination must
+/// be associative and commutative.
 std::vector<Tile> reduce(std::vector<Arg> inputs, DimList over,
                          std::vector<Arg> identities, const Combiner &combine,
                          Order order = Order::Unordered);
@@ -177,8 +178,8 @@ struct ContractOptions {
   Arg acc = {};
   Order order = Order::Unordered;
 };
-/// The sum over `over` of a * b. Dimensions that both operands have and that are
-/// not summed are batch dimensions.
+/// The sum over `over` of a * b. Dimensions that both operands have and that
+/// are not summed are batch dimensions.
 Tile contract(Arg a, Arg b, DimList over, ContractOptions options = {});
 
 struct Sorted {

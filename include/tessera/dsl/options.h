@@ -6,8 +6,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Plain data around a kernel: what its parameters are, what a trace decides
-// (storage type, constants, optional parameters, tunables, tier) and which parts
-// of the plan the author pins.
+// (storage type, constants, optional parameters, tunables, tier) and which
+// parts of the plan the author pins.
 //
 //===----------------------------------------------------------------------===//
 

@@ -10,8 +10,8 @@
 //     for (auto i : parallel(row)) { ... }
 //     for (auto [i, j] : parallel(row, blocks(col, 64))) { ... }
 //     for (auto k : serial(depth)) { ... }
-//     for (auto k : pipeline(depth)) { stage("load"); ... stage("compute"); ... }
-//     for (auto k : reduction(depth)) { total += load(x(k)); }
+//     for (auto k : pipeline(depth)) { stage("load"); ... stage("compute"); ...
+//     } for (auto k : reduction(depth)) { total += load(x(k)); }
 //
 // The body is traced once. A tile that existed before a serial, pipeline or
 // reduction loop and is assigned in it is carried: all carries update together
@@ -140,7 +140,8 @@ void stage(std::string_view name,
            std::source_location where = std::source_location::current());
 
 /// A reduction over contributions: each carried tile is combined with one value
-/// per iteration by one operation (+, *, min, max, &, |, ^), in the given order.
+/// per iteration by one operation (+, *, min, max, &, |, ^), in the given
+/// order.
 inline auto reduction(Axis a, Order order = Order::Unordered) {
   return detail::Region<1>(detail::RegionKind::Reduction, {a}, order);
 }
@@ -148,10 +149,9 @@ inline auto reduction(Axis a, Order order = Order::Unordered) {
 /// The general reduction: `body` yields the contributions of one index,
 /// `combine` joins left and right values. For Order::Unordered and Order::Tree
 /// `initial` must be the combination's identity.
-std::vector<Tile>
-fold(Axis a, std::vector<Arg> initial, Order order,
-     const std::function<std::vector<Tile>(Coord)> &body,
-     const Combiner &combine);
+std::vector<Tile> fold(Axis a, std::vector<Arg> initial, Order order,
+                       const std::function<std::vector<Tile>(Coord)> &body,
+                       const Combiner &combine);
 
 /// A branch that all elements of a program instance take together: `condition`
 /// is a bool scalar. Tiles assigned in a branch have that value afterwards.

@@ -75,8 +75,7 @@ public:
   /// A number as a scalar tile: bool, i64 for integers, and for floating
   /// numbers the compute type of `Float`.
   template <detail::Number T>
-  Tile(T number,
-       std::source_location where = std::source_location::current());
+  Tile(T number, std::source_location where = std::source_location::current());
 
   explicit Tile(const detail::Value &value);
 

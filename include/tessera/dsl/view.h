@@ -90,8 +90,9 @@ public:
   explicit ViewBase(const detail::ViewState &state) : state(state) {}
 
   /// The number of elements along an axis.
-  Extent extent(int axis, std::source_location where =
-                              std::source_location::current()) const;
+  Extent
+  extent(int axis,
+         std::source_location where = std::source_location::current()) const;
   /// The storage type.
   DType dtype() const { return state.dtype; }
 

@@ -413,6 +413,63 @@ private:
   bool reversed;
 };
 
+/// A scan a vector at a time: prefixes inside the vector by doubling distances,
+/// then the result of all earlier elements, which every lane holds.
+class FreeScan : public Accumulator {
+public:
+  explicit FreeScan(tile::ScanOp scan)
+      : scan(scan), combiner(scan.getCombiner()),
+        element(tile::getElement(scan.getInputs()[0].getType())) {
+    op = scan;
+  }
+
+  SmallVector<Type> types(int64_t lanes) override {
+    return {laneType(element, lanes)};
+  }
+
+  SmallVector<Value> initial(NestEmitter &nest, int64_t lanes, bool) override {
+    return {emitIdentity(nest.emit, combiner, element, lanes)};
+  }
+
+  SmallVector<Value> step(NestEmitter &nest, ValueRange state) override {
+    VectorEmitter &emit = nest.emit;
+    Value x = emit.splat(nest.value(scan.getInputs()[0]), nest.lanes);
+    Value carry = state[0];
+    // With lanes over another dimension each lane is a scan of its own.
+    int64_t lanes = nest.isVectorDim(scan.getAlongAttr()) ? nest.lanes : 1;
+    Value identity = emitIdentity(emit, combiner, element, nest.lanes);
+    if (lanes > 1 && nest.mask)
+      x = emit.select(nest.mask, x, identity);
+    for (int64_t distance = 1; distance < lanes; distance *= 2) {
+      SmallVector<int32_t> order(lanes);
+      for (int64_t lane = 0; lane < lanes; ++lane)
+        order[lane] = lane < distance ? lanes : lane - distance;
+      x = emitCombine(emit, combiner, emit.shuffle(x, identity, order), x);
+    }
+    Value result = emitCombine(emit, combiner, carry, x);
+    nest.writeBuffer(*nest.r.findBuffer(scan.getResults()[0]), result);
+    if (lanes == 1)
+      return {result};
+    Value total = emit.shuffle(x, SmallVector<int32_t>(lanes, lanes - 1));
+    return {emitCombine(emit, combiner, carry, total)};
+  }
+
+  SmallVector<Value> merge(NestEmitter &nest, ValueRange a,
+                           ValueRange) override {
+    nest.r.fail(op, "internal.scan", "a scan was split");
+    return SmallVector<Value>(a);
+  }
+
+  SmallVector<Value> finish(NestEmitter &, ValueRange) override { return {}; }
+
+  bool isSequential() const override { return true; }
+
+private:
+  tile::ScanOp scan;
+  Combiner combiner;
+  Type element;
+};
+
 /// The best element so far and its position; -1 while there is none.
 class ArgReduction : public Accumulator {
 public:
@@ -484,7 +541,8 @@ class Contraction : public Accumulator {
 public:
   explicit Contraction(tile::ContractOp contract)
       : contract(contract),
-        element(tile::getElement(contract.getResult().getType())) {
+        element(tile::getElement(contract.getResult().getType())),
+        reversed(contract.getOrder() == Order::Right) {
     op = contract;
   }
 
@@ -531,9 +589,12 @@ public:
     return {state[0]};
   }
 
+  bool isReversed() const override { return reversed; }
+
 private:
   tile::ContractOp contract;
   Type element;
+  bool reversed;
 };
 
 } // namespace
@@ -554,19 +615,27 @@ std::unique_ptr<Accumulator> makeAccumulator(Realizer &realizer,
   }
   case Root::Kind::ArgReduce:
     return std::make_unique<ArgReduction>(cast<tile::ArgReduceOp>(root.op));
-  case Root::Kind::Contract:
-    return std::make_unique<Contraction>(cast<tile::ContractOp>(root.op));
+  case Root::Kind::Contract: {
+    auto contract = cast<tile::ContractOp>(root.op);
+    if (contract.getOrder() == Order::Tree)
+      realizer.fail(root.op, "unsupported.contract-order",
+                    "a contraction of order 'tree' has no CPU realization; "
+                    "multiply and use tile.reduce");
+    return std::make_unique<Contraction>(contract);
+  }
   case Root::Kind::Scan: {
     auto scan = cast<tile::ScanOp>(root.op);
-    if (scan.getOrder() == Order::Tree ||
-        (scan.getOrder() == Order::Right) != bool(scan.getReverse()))
-      if (scan.getOrder() != Order::Unordered &&
-          scan.getOrder() != Order::Left)
-        realizer.fail(root.op, "unsupported.scan-order",
-                      "a scan of order '" +
-                          tile::stringifyOrder(scan.getOrder()) +
-                          "' has no CPU realization; use 'left' or "
-                          "'unordered'");
+    // Other orders would need a reduction of its own for every element.
+    Order natural = scan.getReverse() ? Order::Right : Order::Left;
+    if (scan.getOrder() != Order::Unordered && scan.getOrder() != natural)
+      realizer.fail(root.op, "unsupported.scan-order",
+                    "a " + Twine(scan.getReverse() ? "reverse" : "forward") +
+                        " scan of order '" +
+                        tile::stringifyOrder(scan.getOrder()) +
+                        "' has no CPU realization; use '" +
+                        tile::stringifyOrder(natural) + "' or 'unordered'");
+    if (isFreeScan(scan))
+      return std::make_unique<FreeScan>(scan);
     return std::make_unique<Scan>(scan);
   }
   case Root::Kind::Store:

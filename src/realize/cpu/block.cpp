@@ -197,8 +197,11 @@ int64_t Realizer::checkNumber(const Access &access, unsigned axis) {
 //===----------------------------------------------------------------------===//
 
 void Realizer::runPhase(const Phase &phase) {
-  NestPlan nest = planNest(phase, analysis, target);
+  NestPlan nest = planNest(phase, analysis, target, pins);
   nanoseconds += nest.nanoseconds * repeats;
+  if (!nest.pinConflict.empty())
+    fail(phase.roots[0].op, "unsupported.pin",
+         "a schedule pin cannot be honoured: " + nest.pinConflict);
   plan.nests.push_back(nest);
   NestEmitter(*this, phase, nest).run();
 }

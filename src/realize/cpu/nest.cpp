@@ -454,7 +454,9 @@ void NestEmitter::finishReduction(States &states) {
         merged.push_back(states.back());
       states = std::move(merged);
     }
-    for (int64_t half = lanes / 2; half >= 1; half /= 2) {
+    bool isSequential = llvm::any_of(
+        accumulators, [](const auto &a) { return a && a->isSequential(); });
+    for (int64_t half = isSequential ? 0 : lanes / 2; half >= 1; half /= 2) {
       SmallVector<int32_t> order(lanes);
       for (int64_t lane = 0; lane < lanes; ++lane)
         order[lane] = lane < half ? lane + half : lane;

@@ -45,6 +45,8 @@ public:
   /// The results from the final state, one per result of the root.
   virtual llvm::SmallVector<mlir::Value> finish(NestEmitter &nest,
                                                 mlir::ValueRange state) = 0;
+  /// One state for all lanes: there are no partial results to merge.
+  virtual bool isSequential() const { return false; }
   /// Elements are taken from the last to the first.
   virtual bool isReversed() const { return false; }
 

@@ -30,6 +30,10 @@ public:
   }
 
   Result<RealizedKernel> run(const RealizeOptions &options) {
+    Result<Pins> read = readPins(kernel, target);
+    if (!read)
+      return read.error();
+    pins = *read;
     Block &body = kernel.getBody().front();
     SmallVector<tile::ParallelOp> grids(body.getOps<tile::ParallelOp>());
     if (!canSplit(body))
@@ -109,7 +113,7 @@ private:
     Block *entry = function.addEntryBlock();
     builder.setInsertionPointToStart(entry);
 
-    Realizer realizer(analysis, target, builder, loc, checksOnly);
+    Realizer realizer(analysis, target, pins, builder, loc, checksOnly);
     realizer.checks = result.checks;
     VectorEmitter &emit = realizer.emit;
     Value scratch = function.getArgument(5);
@@ -196,6 +200,7 @@ private:
   const Target &target;
   OpBuilder builder;
   tile::KernelOp kernel;
+  Pins pins;
   RealizedKernel result;
 };
 

@@ -41,12 +41,14 @@ class NestEmitter;
 class Realizer {
 public:
   Realizer(const KernelAnalysis &analysis, const Target &target,
-           mlir::OpBuilder &builder, mlir::Location loc, bool checksOnly)
-      : analysis(analysis), target(target), checksOnly(checksOnly), b(builder),
-        emit(builder, loc, target) {}
+           const Pins &pins, mlir::OpBuilder &builder, mlir::Location loc,
+           bool checksOnly)
+      : analysis(analysis), target(target), pins(pins), checksOnly(checksOnly),
+        b(builder), emit(builder, loc, target) {}
 
   const KernelAnalysis &analysis;
   const Target &target;
+  const Pins &pins;
   /// Emits only the checks of data-dependent indices: nothing is written.
   const bool checksOnly;
   mlir::OpBuilder &b;

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Each case marks the line on which the mistake is with here(); the diagnostic
-// must name that line.
+// Each case says with next() that the mistake is on the line below; the
+// diagnostic must name that line.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,10 +22,9 @@ using testing::HasSubstr;
 
 unsigned marked = 0;
 
-/// Marks its line as the one at fault.
-int here(std::source_location where = std::source_location::current()) {
-  marked = where.line();
-  return 0;
+/// The line below the call is the one at fault.
+void next(std::source_location where = std::source_location::current()) {
+  marked = where.line() + 1;
 }
 
 using In = View<const Float, 2>;
@@ -55,7 +54,8 @@ TEST(Diagnostics, MixedTypes) {
   expectOne(errorsOf([](In x, Out) {
               Dim n = dim("n", x.extent(1));
               Tile v = load(x(0, n));
-              (void)(v + iota(n)), here();
+              next();
+              (void)(v + iota(n));
             }),
             "dsl.type", "cast()");
 }
@@ -64,9 +64,12 @@ TEST(Diagnostics, NamesWhereBothOperandsWereMade) {
   unsigned first = 0, second = 0;
   std::vector<Error> errors = errorsOf([&](In x, Out) {
     Dim n = dim("n", x.extent(1));
-    Tile v = load(x(0, n)); first = __LINE__;
-    Tile w = iota(n); second = __LINE__;
-    (void)(v * w), here();
+    first = __LINE__ + 1;
+    Tile v = load(x(0, n));
+    second = __LINE__ + 1;
+    Tile w = iota(n);
+    next();
+    (void)(v * w);
   });
   expectOne(errors, "dsl.type", lineOf(first).c_str());
   EXPECT_THAT(errors[0].message, HasSubstr(lineOf(second)));
@@ -77,30 +80,54 @@ TEST(Diagnostics, NamesWhereBothOperandsWereMade) {
 TEST(Diagnostics, LiteralsOfTheWrongKind) {
   expectOne(errorsOf([](In x, Out) {
               Dim n = dim("n", x.extent(1));
-              (void)(iota(n) * 0.5), here();
+              next();
+              (void)(iota(n) * 0.5);
             }),
             "dsl.type", "a floating number");
   expectOne(errorsOf([](In x, Out) {
               Dim n = dim("n", x.extent(1));
-              (void)(cast(iota(n), DType::U8) + 300), here();
+              next();
+              (void)(cast(iota(n), DType::U8) + 300);
             }),
             "dsl.type", "out of range");
   expectOne(errorsOf([](In x, Out) {
               Dim n = dim("n", x.extent(1));
-              (void)(load(x(0, n)) & true), here();
+              next();
+              (void)(load(x(0, n)) & true);
             }),
             "dsl.type", "a bool");
+}
+
+TEST(Diagnostics, NumbersOutOfRange) {
+  expectOne(errorsOf([](In x, Out) {
+              next();
+              (void)(load(x(0, 0)) * 1e300);
+            }),
+            "dsl.type", "out of range");
+  EXPECT_TRUE(kernel("k", "x", [](In x) { (void)(load(x(0, 0)) * 1e300); })
+                  .text({.storage = DType::F64})
+                  .ok());
+}
+
+TEST(Diagnostics, ScatterToBool) {
+  Kernel k = kernel("k", "x", [](View<bool, 1> x) {
+    next();
+    scatterAdd(x(0), true);
+  });
+  expectOne(k.diagnostics(), "dsl.type", "a view of bool");
 }
 
 TEST(Diagnostics, OperationNotDefinedForTheType) {
   expectOne(errorsOf([](In x, Out) {
               Dim n = dim("n", x.extent(1));
-              (void)exp(iota(n)), here();
+              next();
+              (void)exp(iota(n));
             }),
             "dsl.type", "expected a floating type");
   expectOne(errorsOf([](In x, Out) {
               Dim n = dim("n", x.extent(1));
-              (void)(load(x(0, n)) % 2), here();
+              next();
+              (void)(load(x(0, n)) % 2);
             }),
             "dsl.type", "expected an integer type");
 }
@@ -108,7 +135,8 @@ TEST(Diagnostics, OperationNotDefinedForTheType) {
 TEST(Diagnostics, PoisonSilencesWhatFollows) {
   expectOne(errorsOf([](In x, Out y) {
               Dim n = dim("n", x.extent(1));
-              Tile bad = exp(iota(n)); here();
+              next();
+              Tile bad = exp(iota(n));
               Tile worse = sqrt(bad) + load(x(0, n));
               for (auto i : serial(n))
                 worse = worse + load(x(0, i));
@@ -122,8 +150,10 @@ TEST(Diagnostics, ReductionOverAForeignDimension) {
   unsigned declared = 0;
   std::vector<Error> errors = errorsOf([&](In x, Out) {
     Dim n = dim("n", x.extent(1));
-    Dim m = dim("m", x.extent(0)); declared = __LINE__;
-    (void)sum(load(x(0, n)), m), here();
+    declared = __LINE__ + 1;
+    Dim m = dim("m", x.extent(0));
+    next();
+    (void)sum(load(x(0, n)), m);
   });
   expectOne(errors, "dsl.dimension", lineOf(declared).c_str());
 }
@@ -132,8 +162,10 @@ TEST(Diagnostics, StoreOfTooManyDimensions) {
   unsigned other = 0;
   std::vector<Error> errors = errorsOf([&](In x, Out y) {
     Dim n = dim("n", x.extent(1));
-    Dim m = dim("n", x.extent(1)); other = __LINE__;
-    store(y(0, n), load(x(0, n)) * load(x(0, m))), here();
+    other = __LINE__ + 1;
+    Dim m = dim("n", x.extent(1));
+    next();
+    store(y(0, n), load(x(0, n)) * load(x(0, m)));
   });
   expectOne(errors, "dsl.dimension", "'n_1' (declared at");
   EXPECT_THAT(errors[0].message, HasSubstr(lineOf(other)));
@@ -142,7 +174,8 @@ TEST(Diagnostics, StoreOfTooManyDimensions) {
 TEST(Diagnostics, StoreToAReadOnlyView) {
   expectOne(errorsOf([](In x, Out) {
               Dim n = dim("n", x.extent(1));
-              store(x(0, n), 1.0), here();
+              next();
+              store(x(0, n), 1.0);
             }),
             "dsl.read-only", "read-only view");
 }
@@ -150,7 +183,8 @@ TEST(Diagnostics, StoreToAReadOnlyView) {
 TEST(Diagnostics, StoreOfAnotherType) {
   expectOne(errorsOf([](In x, Out y) {
               Dim n = dim("n", x.extent(1));
-              store(y(0, n), iota(n)), here();
+              next();
+              store(y(0, n), iota(n));
             }),
             "dsl.type", "is i64, expected f32");
 }
@@ -158,7 +192,8 @@ TEST(Diagnostics, StoreOfAnotherType) {
 TEST(Diagnostics, TwoAxesOfOneDimension) {
   expectOne(errorsOf([](In x, Out) {
               Dim n = dim("n", x.extent(1));
-              (void)load(x(n, n)), here();
+              next();
+              (void)load(x(n, n));
             }),
             "dsl.subscript", "two axes");
 }
@@ -166,22 +201,30 @@ TEST(Diagnostics, TwoAxesOfOneDimension) {
 TEST(Diagnostics, FloatSubscript) {
   expectOne(errorsOf([](In x, Out) {
               Dim n = dim("n", x.extent(1));
-              (void)load(x(load(x(0, n)), n)), here();
+              next();
+              (void)load(x(load(x(0, n)), n));
             }),
             "dsl.subscript", "expected integers");
 }
 
 TEST(Diagnostics, AxisOutOfRange) {
-  expectOne(errorsOf([](In x, Out) { (void)x.extent(2), here(); }), "dsl.axis",
-            "axis 2 of a view with 2 axes");
+  expectOne(errorsOf([](In x, Out) {
+              next();
+              (void)x.extent(2);
+            }),
+            "dsl.axis", "axis 2 of a view with 2 axes");
 }
 
 TEST(Diagnostics, NegativeExtentAndBlock) {
-  expectOne(errorsOf([](In, Out) { dim("n", -1), here(); }), "dsl.dimension",
-            "expected at least 0");
+  expectOne(errorsOf([](In, Out) {
+              next();
+              dim("n", -1);
+            }),
+            "dsl.dimension", "expected at least 0");
   expectOne(errorsOf([](In x, Out) {
               Dim n = dim("n", x.extent(1));
-              Blocks b = blocks(n, 0); here();
+              next();
+              Blocks b = blocks(n, 0);
               for (auto i : parallel(b))
                 (void)load(x(0, i));
             }),
@@ -192,9 +235,12 @@ TEST(Diagnostics, AssignmentInsideParallel) {
   unsigned made = 0, loop = 0;
   std::vector<Error> errors = errorsOf([&](In x, Out) {
     Dim n = dim("n", x.extent(1));
-    Tile total = load(x(0, 0)); made = __LINE__;
-    for (auto i : parallel(n)) { loop = __LINE__;
-      total = total + load(x(0, i)); here();
+    made = __LINE__ + 1;
+    Tile total = load(x(0, 0));
+    loop = __LINE__ + 1;
+    for (auto i : parallel(n)) {
+      next();
+      total = total + load(x(0, i));
     }
     (void)(total + 1);
   });
@@ -207,8 +253,10 @@ TEST(Diagnostics, CarryThatChangesItsType) {
   expectOne(errorsOf([](In x, Out) {
               Dim n = dim("n", x.extent(1)), k = dim("k", 4);
               Tile total = 0.0;
-              for (auto i : serial(k))
-                total = total + load(x(i, n)), here();
+              for (auto i : serial(k)) {
+                next();
+                total = total + load(x(i, n));
+              }
             }),
             "dsl.carry", "full()");
 }
@@ -219,7 +267,8 @@ TEST(Diagnostics, UseOfAValueOfAnEndedLoop) {
               Tile last;
               for (auto i : serial(n))
                 last = load(x(0, i));
-              store(y(0, 0), last), here();
+              next();
+              store(y(0, 0), last);
             }),
             "dsl.out-of-scope", "region that has ended");
 }
@@ -230,7 +279,8 @@ TEST(Diagnostics, UseOfALoopVariableAfterItsLoop) {
               Coord kept;
               for (auto i : parallel(n))
                 kept = i;
-              store(y(0, kept), 1.0), here();
+              next();
+              store(y(0, kept), 1.0);
             }),
             "dsl.out-of-scope", "region that has ended");
 }
@@ -238,12 +288,14 @@ TEST(Diagnostics, UseOfALoopVariableAfterItsLoop) {
 TEST(Diagnostics, UseBeforeAValue) {
   expectOne(errorsOf([](In, Out y) {
               Tile nothing;
-              store(y(0, 0), nothing), here();
+              next();
+              store(y(0, 0), nothing);
             }),
             "dsl.no-value", "before it is assigned");
   expectOne(errorsOf([](In x, Out) {
               Dim nothing;
-              (void)load(x(0, nothing)), here();
+              next();
+              (void)load(x(0, nothing));
             }),
             "dsl.no-dimension", "before dim()");
 }
@@ -251,7 +303,8 @@ TEST(Diagnostics, UseBeforeAValue) {
 TEST(Diagnostics, BreakOutOfALoop) {
   expectOne(errorsOf([](In x, Out y) {
               Dim n = dim("n", x.extent(1));
-              for (auto i : serial(n)) { here();
+              next();
+              for (auto i : serial(n)) {
                 store(y(0, i), load(x(0, i)));
                 break;
               }
@@ -279,7 +332,7 @@ TEST(Diagnostics, ExceptionsOfTheAuthor) {
       total = total + load(x(0, i));
       throw std::runtime_error("no idea");
     }
-  }); here();
+  });
   std::vector<Error> errors = k.diagnostics();
   ASSERT_EQ(errors.size(), 1u);
   EXPECT_EQ(errors[0].code, "dsl.exception");
@@ -292,24 +345,50 @@ TEST(Diagnostics, ExceptionsOfTheAuthor) {
 }
 
 TEST(Diagnostics, StageOutsideAPipeline) {
-  expectOne(errorsOf([](In, Out) { stage("load"), here(); }), "dsl.stage",
-            "outside of a pipeline");
+  expectOne(errorsOf([](In, Out) {
+              next();
+              stage("load");
+            }),
+            "dsl.stage", "outside of a pipeline");
 }
 
 TEST(Diagnostics, ReductionThatIsNone) {
   expectOne(errorsOf([](In x, Out) {
               Tile total = 0.0;
-              for (auto i : reduction(dim("n", x.extent(1))))
-                total = load(x(0, i)) - total, here();
+              for (auto i : reduction(dim("n", x.extent(1)))) {
+                next();
+                total = load(x(0, i)) - total;
+              }
             }),
             "dsl.reduction", "by one operation");
+}
+
+TEST(Diagnostics, ReductionOfNothing) {
+  expectOne(errorsOf([](In x, Out y) {
+              Dim n = dim("n", x.extent(1));
+              next();
+              for (auto i : reduction(n))
+                store(y(0, i), load(x(0, i)));
+            }),
+            "dsl.reduction", "combines nothing");
+}
+
+TEST(Diagnostics, NegativeWindow) {
+  expectOne(errorsOf([](In x, Out y) {
+              Dim n = dim("n", x.extent(1));
+              next();
+              for (auto i : pipeline(n, -1))
+                store(y(0, i), load(x(0, i)));
+            }),
+            "dsl.pipeline", "at least 0");
 }
 
 TEST(Diagnostics, ConditionWithDimensions) {
   expectOne(errorsOf([](In x, Out) {
               Dim n = dim("n", x.extent(1));
               Tile v = load(x(0, n));
-              if_(v > 0, [&] { v = 2.0; }), here();
+              next();
+              if_(v > 0, [&] { v = 2.0; });
             }),
             "dsl.type", "use select()");
 }
@@ -317,7 +396,10 @@ TEST(Diagnostics, ConditionWithDimensions) {
 TEST(Diagnostics, BranchesThatDisagree) {
   expectOne(errorsOf([](In x, Out) {
               Tile v = load(x(0, 0));
-              if_(v > 0, [&] { v = 2; here(); });
+              if_(v > 0, [&] {
+                next();
+                v = 2;
+              });
             }),
             "dsl.branch", "expected one type");
 }
@@ -333,7 +415,8 @@ TEST(Diagnostics, CombinerOfAnotherType) {
 
 TEST(Diagnostics, StorageTypesAreNotComputedIn) {
   expectOne(errorsOf([](In x, Out) {
-              (void)cast(load(x(0, 0)), DType::BF16), here();
+              next();
+              (void)cast(load(x(0, 0)), DType::BF16);
             }),
             "dsl.type", "roundTo()");
 }
@@ -341,21 +424,24 @@ TEST(Diagnostics, StorageTypesAreNotComputedIn) {
 TEST(Diagnostics, GatherAndContractOverForeignDimensions) {
   expectOne(errorsOf([](In x, Out) {
               Dim n = dim("n", x.extent(1)), m = dim("m", x.extent(0));
-              (void)contract(load(x(m, n)), load(x(0, n)), m), here();
+              next();
+              (void)contract(load(x(m, n)), load(x(0, n)), m);
             }),
             "dsl.dimension", "the right operand");
   expectOne(errorsOf([](In x, Out) {
               Dim n = dim("n", x.extent(1)), m = dim("m", x.extent(0));
-              (void)gather(load(x(m, n)), iota(n), m), here();
+              next();
+              (void)gather(load(x(m, n)), iota(n), m);
             }),
             "dsl.dimension", "share dimension 'n'");
 }
 
 TEST(Diagnostics, AbsentView) {
-  Kernel k = kernel("k", "x, y",
-                    [](OptionalView<const Float, 1> x, View<Float, 1> y) {
-                      store(y(0), load(x(0))), here();
-                    });
+  Kernel k =
+      kernel("k", "x, y", [](OptionalView<const Float, 1> x, View<Float, 1> y) {
+        next();
+        store(y(0), load(x(0)));
+      });
   expectOne(k.diagnostics(), "dsl.absent", "present()");
   EXPECT_TRUE(k.text({.present = {"x"}}).ok());
 }

@@ -70,20 +70,19 @@ TEST(Kernels, FaultySignatures) {
 }
 
 TEST(Kernels, FunctionsAreKernelsToo) {
-  auto *function = +[](View<const Float, 0> x, View<Float, 0> y) {
-    store(y(), load(x()));
-  };
+  auto *function =
+      +[](View<const Float, 0> x, View<Float, 0> y) { store(y(), load(x())); };
   EXPECT_THAT(textOf(kernel("scalar", "x, y", function)),
               HasSubstr("tile.load %x[]"));
 }
 
 TEST(Kernels, Constants) {
-  Kernel k = kernel("k", "y, count = 2, factor",
-                    [](View<Float, 1> y, Const<int> count,
-                       Const<double> factor) {
-                      for (int i = 0; i < count; ++i)
-                        store(y(i), factor * i);
-                    });
+  Kernel k =
+      kernel("k", "y, count = 2, factor",
+             [](View<Float, 1> y, Const<int> count, Const<double> factor) {
+               for (int i = 0; i < count; ++i)
+                 store(y(i), factor * i);
+             });
   Result<std::string> missing = k.text();
   ASSERT_FALSE(missing.ok());
   EXPECT_EQ(missing.error().family, ErrorFamily::Usage);
@@ -113,26 +112,26 @@ TEST(Kernels, Tier) {
 TEST(Kernels, TraceWithinATrace) {
   std::string inner;
   Tile leaked;
-  Kernel k = kernel("outer", "x, y", [&](View<const Float, 1> x,
-                                         View<Float, 1> y) {
-    Dim n = dim("n", x.extent(0));
-    Tile v = load(x(n));
-    inner = textOf(kernel("inner", "a", [&](View<Float, 1> a) {
-      Dim m = dim("m", a.extent(0));
-      Tile w = 1.0;
-      for (auto i : serial(m))
-        w = w + load(a(i));
-      store(a(0), w);
-    }));
-    // A tile of this trace is refused by another one.
-    std::vector<Error> errors =
-        kernel("thief", "a", [&](View<Float, 1> a) { store(a(0), v); })
-            .diagnostics();
-    ASSERT_EQ(errors.size(), 1u);
-    EXPECT_EQ(errors[0].code, "dsl.other-trace");
-    store(y(n), v);
-    leaked = v;
-  });
+  Kernel k =
+      kernel("outer", "x, y", [&](View<const Float, 1> x, View<Float, 1> y) {
+        Dim n = dim("n", x.extent(0));
+        Tile v = load(x(n));
+        inner = textOf(kernel("inner", "a", [&](View<Float, 1> a) {
+          Dim m = dim("m", a.extent(0));
+          Tile w = 1.0;
+          for (auto i : serial(m))
+            w = w + load(a(i));
+          store(a(0), w);
+        }));
+        // A tile of this trace is refused by another one.
+        std::vector<Error> errors = kernel("thief", "a", [&](View<Float, 1> a) {
+                                      store(a(0), v);
+                                    }).diagnostics();
+        ASSERT_EQ(errors.size(), 1u);
+        EXPECT_EQ(errors[0].code, "dsl.other-trace");
+        store(y(n), v);
+        leaked = v;
+      });
   EXPECT_THAT(textOf(k), HasSubstr("@outer"));
   EXPECT_THAT(inner, HasSubstr("carry("));
   // Outside of any trace operations do nothing.
@@ -142,8 +141,7 @@ TEST(Kernels, TraceWithinATrace) {
 }
 
 TEST(Kernels, SeveralThreadsTraceAtOnce) {
-  Kernel k = kernel("k", "x, y", [](View<const Float, 1> x,
-                                    View<Float, 1> y) {
+  Kernel k = kernel("k", "x, y", [](View<const Float, 1> x, View<Float, 1> y) {
     Dim n = dim("n", x.extent(0));
     Tile total = 0.0;
     for (auto i : serial(n))
@@ -167,10 +165,10 @@ TEST(Kernels, SeveralThreadsTraceAtOnce) {
 TEST(Kernels, ModulesCarryTheAuthorsLines) {
   mlir::MLIRContext context;
   unsigned line = 0;
-  Kernel k = kernel("k", "x, y", [&](View<const Float, 1> x,
-                                     View<Float, 1> y) {
+  Kernel k = kernel("k", "x, y", [&](View<const Float, 1> x, View<Float, 1> y) {
     Dim n = dim("n", x.extent(0));
-    store(y(n), exp(load(x(n)))); line = __LINE__;
+    line = __LINE__ + 1;
+    store(y(n), exp(load(x(n))));
   });
   auto module = trace(k, context, {});
   ASSERT_TRUE(module.ok());

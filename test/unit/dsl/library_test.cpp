@@ -58,8 +58,7 @@ TEST(Library, EveryOperatorTracesInEveryForm) {
     for (DType storage : op.dtypes) {
       Kernel kernel = op.kernel();
       for (const TraceOptions &options : allOptions(kernel, storage)) {
-        SCOPED_TRACE(std::string(op.name) + " " +
-                     std::string(name(storage)));
+        SCOPED_TRACE(std::string(op.name) + " " + std::string(name(storage)));
         std::string text = textOf(kernel, options);
         auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
         ASSERT_TRUE(module) << text;
@@ -133,14 +132,12 @@ TEST(Library, DimsAreChecked) {
     EXPECT_EQ(result.error().family, ErrorFamily::Usage);
     return result.error().message;
   };
-  EXPECT_THAT(messageOf(rope, {{"rows", 3}}),
-              HasSubstr("'cols' is not given"));
+  EXPECT_THAT(messageOf(rope, {{"rows", 3}}), HasSubstr("'cols' is not given"));
   EXPECT_THAT(messageOf(rope, {{"rows", 3}, {"cols", 4}, {"n", 1}}),
               HasSubstr("no dimension 'n', expected rows, cols"));
   EXPECT_THAT(messageOf(rope, {{"rows", -3}, {"cols", 4}}),
               HasSubstr("at least 0"));
-  EXPECT_THAT(messageOf(rope, {{"rows", 3}, {"cols", 5}}),
-              HasSubstr("even"));
+  EXPECT_THAT(messageOf(rope, {{"rows", 3}, {"cols", 5}}), HasSubstr("even"));
   Dims dims{{"b", 1}, {"hq", 5}, {"hkv", 2}, {"q", 1},
             {"k", 1}, {"d", 1},  {"dv", 1}};
   EXPECT_THAT(messageOf(*findOperator("attention"), dims),
@@ -150,13 +147,13 @@ TEST(Library, DimsAreChecked) {
 TEST(Library, Generation) {
   const Operator &op = *findOperator("embedding");
   Dims dims{{"tokens", 4}, {"vocab", 10}, {"cols", 2}};
-  GenerateOptions ids =
-      generation(*findArray(op, "ids"), DType::I64, dims, 7);
+  GenerateOptions ids = generation(*findArray(op, "ids"), DType::I64, dims, 7);
   EXPECT_EQ(ids.valueClass, ValueClass::Integers);
   EXPECT_EQ(ids.high, 10);
   EXPECT_EQ(ids.seed, 7u);
-  EXPECT_EQ(generation(*findArray(op, "table"), DType::BF16, dims, 0).valueClass,
-            ValueClass::Normal);
+  EXPECT_EQ(
+      generation(*findArray(op, "table"), DType::BF16, dims, 0).valueClass,
+      ValueClass::Normal);
 }
 
 } // namespace

@@ -32,8 +32,9 @@ TEST(Regions, AssignmentCarries) {
       total = total + load(x(i)) * untouched;
     store(y(0), total);
   });
-  EXPECT_THAT(text, ContainsRegex("%[0-9]+ = tile.serial %i_k in \"k\" "
-                                  "carry\\(%[a-z0-9_]+ = %cst[_0-9]* : f32\\)"));
+  EXPECT_THAT(text,
+              ContainsRegex("%[0-9]+ = tile.serial %i_k in \"k\" "
+                            "carry\\(%[a-z0-9_]+ = %cst[_0-9]* : f32\\)"));
   EXPECT_EQ(countOf(text, "tile.yield"), 1);
   EXPECT_THAT(text, Not(HasSubstr("unrealized")));
 }
@@ -52,8 +53,7 @@ TEST(Regions, CarriesUpdateTogether) {
     store(y(1), b);
   });
   // The yielded values are the block arguments, swapped.
-  EXPECT_THAT(text,
-              ContainsRegex("carry\\((%[a-z0-9]+) = %[0-9]+ : f32, "));
+  EXPECT_THAT(text, ContainsRegex("carry\\((%[a-z0-9]+) = %[0-9]+ : f32, "));
   size_t carry = text.find("carry(");
   std::string first = text.substr(carry + 6, text.find(' ', carry) - carry - 6);
   size_t comma = text.find(", %", carry);
@@ -124,6 +124,21 @@ TEST(Regions, ScalarCarryIsBroadcastToItsType) {
     store(y(c), total);
   });
   EXPECT_THAT(text, HasSubstr("tensor<?xf32, [\"c\"]>)"));
+}
+
+TEST(Regions, SerialOverBlocks) {
+  std::string text = traced([](In x, Out y, Count) {
+    Dim k = dim("k", x.extent(0));
+    Tile total = 0.0;
+    for (auto b : serial(blocks(k, 128))) {
+      Tile v = load(x(b));
+      total += sum(select(inside(b), v * v, 0), b);
+    }
+    store(y(0), total);
+  });
+  EXPECT_THAT(text,
+              HasSubstr("tile.serial %i_k_blocks in \"k_blocks\" carry("));
+  EXPECT_THAT(text, HasSubstr("over [\"k_block\"]"));
 }
 
 TEST(Regions, DataDependentTripCount) {

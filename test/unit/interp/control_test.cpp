@@ -280,6 +280,29 @@ TEST(Race, ElementsOfDifferentSizeThatOverlap) {
   EXPECT_TRUE(program.report.conflicts.empty());
 }
 
+TEST(Race, ContributionsWithoutAnOrder) {
+  auto run = [](const std::string &order) {
+    Program program("%x: " + readView + ", %y: " + writeView, dimN + R"(
+    %z = arith.constant 0 : index
+    %s = arith.constant 0.0 : f32
+    %r = tile.fold %k in "n" )" + order + R"( init(%s : f32) {
+      tile.store %s, %y[%z] : f32, !tile.view<f32, 1, write>
+      tile.yield %s : f32
+    } combine {
+    ^bb0(%a: f32, %b: f32):
+      %t = arith.addf %a, %b : f32
+      tile.yield %t : f32
+    })");
+    std::vector<float> x(3), y(1);
+    program.check({view(x), view(y)}, races());
+    return program.report.conflicts.size();
+  };
+  EXPECT_EQ(run("unordered"), 1u);
+  EXPECT_EQ(run("tree"), 1u);
+  EXPECT_EQ(run("left"), 0u);
+  EXPECT_EQ(run("right"), 0u);
+}
+
 //===----------------------------------------------------------------------===//
 // Shape
 //===----------------------------------------------------------------------===//

@@ -181,6 +181,54 @@ TEST(Memory, ErrorsLeaveMemoryAsItWas) {
   expectSame(y, {1, 1, 7});
 }
 
+TEST(Memory, IndicesThroughLoopsAndBranchesAreValidated) {
+  // The offset comes from a carry that a loaded value reaches.
+  std::string idx = "!tile.view<i64, 1, read>", w = writeView;
+  Program program("%i: " + idx + ", %y: " + w, dimOf("%i", idx) + R"(
+    %one = arith.constant 1.0 : f32
+    %z = arith.constant 0 : i64
+    %last = tile.serial %k in "n" carry(%a = %z : i64) {
+      %v = tile.load %i[%k] : !tile.view<i64, 1, read> -> i64
+      %c = arith.cmpi sgt, %v, %a : i64
+      %m = tile.if %c -> (i64) {
+        tile.yield %v : i64
+      } else {
+        tile.yield %a : i64
+      }
+      tile.yield %m : i64
+    }
+    %o = arith.index_cast %last : i64 to index
+    tile.store %one, %y[%o] : f32, !tile.view<f32, 1, write>)");
+  InterpretOptions options;
+  options.validateIndices = true;
+  std::vector<int64_t> at{0, 2, 1};
+  std::vector<float> y(3);
+  program.check({view(at), view(y)}, options);
+  expectSame(y, {0, 0, 1});
+  at[1] = 3;
+  EXPECT_EQ(program.run({view(at), view(y)}, options).error().code,
+            "launch.index-range");
+}
+
+TEST(Memory, MaskedIndicesAreNotValidated) {
+  std::string idx = "!tile.view<i64, 1, read>";
+  std::string i64s = "tensor<?xi64, [\"n\"]>", mask = "tensor<?xi1, [\"n\"]>";
+  Program program(
+      "%i: " + idx + ", %x: " + readView + ", %y: " + writeView,
+      dimOf("%i", idx) + "%at = tile.load %i[\"n\"] : " + idx + " -> " + i64s +
+          "\n%z = arith.constant 0 : i64\n%zz = tile.broadcast %z : i64 -> " +
+          i64s + "\n%m = arith.cmpi sge, %at, %zz : " + i64s +
+          "\n%v = tile.load %x[%at] at(" + i64s + ") mask(%m : " + mask +
+          ") : " + readView + " -> " + tileN +
+          "\ntile.store %v, %y[\"n\"] : " + tileN + ", " + writeView);
+  std::vector<int64_t> at{-100, 1};
+  std::vector<float> x{5, 6}, y(2, 9);
+  InterpretOptions options;
+  options.validateIndices = true;
+  program.check({view(at), view(x), view(y)}, options);
+  expectSame(y, {0, 6});
+}
+
 /// Copies through a storage type and back.
 template <typename T>
 std::vector<T> copyThrough(const std::string &element, const std::string &tile,

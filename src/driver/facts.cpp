@@ -1,0 +1,267 @@
+//===- facts.cpp - What can be counted in a compiled kernel ---------------===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "driver/facts.h"
+
+#include "tessera/dtype.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/ADT/MapVector.h"
+
+using namespace mlir;
+
+namespace tessera {
+
+//===----------------------------------------------------------------------===//
+// Work
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Counts elements and operations of the kernel as the author wrote it.
+class WorkCounter {
+public:
+  WorkCounter(tile::KernelOp kernel, const KernelAnalysis &analysis,
+              const std::vector<std::vector<int64_t>> &extents)
+      : kernel(kernel), analysis(analysis), extents(extents) {}
+
+  WorkEstimate run() {
+    WorkEstimate work;
+    llvm::MapVector<unsigned, double> read, written;
+    kernel.walk([&](Operation *op) {
+      if (std::optional<Access> access = getAccess(op)) {
+        double elements = repetitions(op) * accessElements(*access);
+        (access->writes ? written : read)[access->view.getArgNumber()] +=
+            elements;
+        return;
+      }
+      work.flops += repetitions(op) * operations(op);
+    });
+    for (auto [view, elements] : read)
+      work.bytesRead += viewBytes(view, elements);
+    for (auto [view, elements] : written)
+      work.bytesWritten += viewBytes(view, elements);
+    return work;
+  }
+
+private:
+  double extentOf(StringAttr dim) const {
+    return double(analysis.dims.extent(dim).value_or(1));
+  }
+
+  double elementsOf(Type type) const {
+    double elements = 1;
+    for (StringAttr dim : tile::getDims(type))
+      elements *= extentOf(dim);
+    return elements;
+  }
+
+  double accessElements(const Access &access) const {
+    Value value;
+    if (auto load = dyn_cast<tile::LoadOp>(access.op))
+      value = load.getResult();
+    else if (auto store = dyn_cast<tile::StoreOp>(access.op))
+      value = store.getValue();
+    else
+      value = cast<tile::ScatterOp>(access.op).getValue();
+    return elementsOf(value.getType());
+  }
+
+  /// No view is moved more than once.
+  int64_t viewBytes(unsigned view, double elements) {
+    double all = 1;
+    for (int64_t extent : extents[view])
+      all *= double(extent);
+    Type element =
+        cast<tile::ViewType>(kernel.getBody().getArgument(view).getType())
+            .getElementType();
+    int64_t bytes = (element.getIntOrFloatBitWidth() + 7) / 8;
+    return int64_t(std::min(elements, all)) * bytes;
+  }
+
+  /// How often the op runs.
+  double repetitions(Operation *op) const {
+    double times = 1;
+    for (Operation *parent = op->getParentOp(); parent && parent != kernel;
+         parent = parent->getParentOp()) {
+      if (auto parallel = dyn_cast<tile::ParallelOp>(parent)) {
+        for (Attribute dim : parallel.getDims())
+          times *= extentOf(cast<StringAttr>(dim));
+      } else if (isa<tile::SerialOp, tile::PipelineOp, tile::FoldOp>(parent)) {
+        times *= extentOf(parent->getAttrOfType<StringAttr>("dim"));
+      }
+    }
+    return times;
+  }
+
+  double operations(Operation *op) const {
+    if (op->getNumResults() == 0)
+      return 0;
+    Type type = op->getResult(0).getType();
+    if (auto contract = dyn_cast<tile::ContractOp>(op)) {
+      double products = elementsOf(type);
+      for (Attribute dim : contract.getOver())
+        products *= extentOf(cast<StringAttr>(dim));
+      return isa<FloatType>(tile::getElement(type)) ? 2 * products : 0;
+    }
+    if (auto reduce = dyn_cast<tile::ReduceOp>(op))
+      type = reduce.getInputs()[0].getType();
+    if (!isa<FloatType>(tile::getElement(type)))
+      return 0;
+    if (isa<math::FmaOp>(op))
+      return 2 * elementsOf(type);
+    if (isa<tile::ReduceOp, tile::ScanOp, tile::MaxNumOp, tile::MinNumOp,
+            tile::SigmoidOp, arith::AddFOp, arith::SubFOp, arith::MulFOp,
+            arith::DivFOp, arith::MaximumFOp, arith::MinimumFOp>(op) ||
+        isa_and_nonnull<math::MathDialect>(op->getDialect()))
+      return elementsOf(type);
+    return 0;
+  }
+
+  tile::KernelOp kernel;
+  const KernelAnalysis &analysis;
+  const std::vector<std::vector<int64_t>> &extents;
+};
+
+} // namespace
+
+WorkEstimate
+estimateWork(tile::KernelOp kernel, const KernelAnalysis &analysis,
+             const std::vector<std::vector<int64_t>> &extents) {
+  return WorkCounter(kernel, analysis, extents).run();
+}
+
+//===----------------------------------------------------------------------===//
+// Sums
+//===----------------------------------------------------------------------===//
+
+SummationPlan summationOf(const Plan &plan) {
+  std::optional<SummationPlan> result;
+  auto take = [&](int64_t partials, int64_t extraDepth) {
+    if (!result) {
+      result = SummationPlan{partials, extraDepth};
+      return;
+    }
+    result->partials = std::min(result->partials, partials);
+    result->extraDepth = std::max(result->extraDepth, extraDepth);
+  };
+  for (const StagePlan &stage : plan.stages)
+    for (const NestPlan &nest : stage.nests) {
+      StringRef roots = nest.roots;
+      if (!roots.contains("reduce add") && !roots.contains("reduce custom") &&
+          !roots.contains("contract") && !roots.contains("scan"))
+        continue;
+      // Reduced dimensions carry a plus sign in the nest's space.
+      SmallVector<StringRef> space, reduced;
+      StringRef(nest.space).split(space, ", ");
+      for (StringRef dim : space)
+        if (dim.consume_front("+"))
+          reduced.push_back(dim);
+      bool alongLanes = !nest.vectorDim.empty() && reduced.size() == 1 &&
+                        reduced[0] == nest.vectorDim &&
+                        !roots.contains("reduce custom") &&
+                        !roots.contains("contract") && !roots.contains("scan");
+      if (!alongLanes) {
+        take(1, 0);
+        continue;
+      }
+      // The vectors that do not fill an iteration and the tail go to the first
+      // partial sum of each lane.
+      int64_t tail = nest.tail == TailForm::Scalar ? nest.lanes : 1;
+      take(nest.lanes * nest.unroll, nest.unroll + tail);
+    }
+  return result.value_or(SummationPlan());
+}
+
+//===----------------------------------------------------------------------===//
+// The realized module
+//===----------------------------------------------------------------------===//
+
+static int64_t lanesOfType(Type type) {
+  auto vector = dyn_cast<VectorType>(type);
+  return vector ? vector.getNumElements() : 1;
+}
+
+namespace {
+/// A memory access of a realized module.
+struct RealizedAccess {
+  int64_t lanes = 1;
+  int64_t AccessCounts::*counter = nullptr;
+};
+} // namespace
+
+static std::optional<RealizedAccess> realizedAccess(Operation *op) {
+  if (auto load = dyn_cast<LLVM::LoadOp>(op)) {
+    int64_t lanes = lanesOfType(load.getType());
+    return RealizedAccess{lanes, lanes > 1 ? &AccessCounts::vectorLoads
+                                           : &AccessCounts::scalarLoads};
+  }
+  if (auto store = dyn_cast<LLVM::StoreOp>(op)) {
+    int64_t lanes = lanesOfType(store.getValue().getType());
+    return RealizedAccess{lanes, lanes > 1 ? &AccessCounts::vectorStores
+                                           : &AccessCounts::scalarStores};
+  }
+  if (auto load = dyn_cast<LLVM::MaskedLoadOp>(op))
+    return RealizedAccess{lanesOfType(load.getType()),
+                          &AccessCounts::maskedLoads};
+  if (auto store = dyn_cast<LLVM::MaskedStoreOp>(op))
+    return RealizedAccess{lanesOfType(store.getValue().getType()),
+                          &AccessCounts::maskedStores};
+  if (auto gather = dyn_cast<LLVM::masked_gather>(op))
+    return RealizedAccess{lanesOfType(gather->getResult(0).getType()),
+                          &AccessCounts::gathers};
+  if (auto scatter = dyn_cast<LLVM::masked_scatter>(op))
+    return RealizedAccess{lanesOfType(scatter.getValue().getType()),
+                          &AccessCounts::scatters};
+  return std::nullopt;
+}
+
+void countRealized(ModuleOp module, Facts &facts) {
+  auto constant = [](Value value) { return constantIndex(value); };
+  // Entry functions only switch the floating-point state.
+  for (auto function : module.getOps<func::FuncOp>()) {
+    if (!function.getSymName().ends_with("_body"))
+      continue;
+    llvm::DenseMap<Operation *, size_t> numbers;
+    function.walk<WalkOrder::PreOrder>([&](Operation *op) {
+      if (auto loop = dyn_cast<scf::ForOp>(op)) {
+        LoopFact fact;
+        fact.function = function.getSymName().drop_back(5).str();
+        for (Operation *parent = op->getParentOp(); parent != function;
+             parent = parent->getParentOp())
+          fact.depth += isa<scf::ForOp, scf::WhileOp>(parent);
+        std::optional<int64_t> low = constant(loop.getLowerBound()),
+                               high = constant(loop.getUpperBound()),
+                               step = constant(loop.getStep());
+        fact.step = step.value_or(0);
+        if (low && high && step && *step > 0)
+          fact.trips = std::max<int64_t>(0, (*high - *low + *step - 1) / *step);
+        fact.carried = loop.getInitArgs().size();
+        numbers[op] = facts.loops.size();
+        facts.loops.push_back(std::move(fact));
+        return;
+      }
+      std::optional<RealizedAccess> access = realizedAccess(op);
+      if (!access)
+        return;
+      ++(facts.accesses.*access->counter);
+      auto loop = op->getParentOfType<scf::ForOp>();
+      if (!loop)
+        return;
+      LoopFact &fact = facts.loops[numbers[loop]];
+      ++fact.accesses;
+      fact.lanes = std::max(fact.lanes, access->lanes);
+    });
+  }
+}
+
+} // namespace tessera

@@ -1,0 +1,191 @@
+//===- session/session.h - Compile, run and check a kernel ------*- C++ -*-===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// One call from an operator of the table, or a program, to a verdict about every
+// element it wrote:
+//
+//   auto result = session::runOperator(*kernels::findOperator("softmax"),
+//                                      {.dims = {{"rows", 3}, {"cols", 17}}});
+//   if (result && result->passed()) ...
+//
+// Arrays lie in memory that ends at a guard page; outputs hold NaN patterns
+// before the run. Afterwards the inputs, the bytes around every array and the
+// gaps between the elements of strided outputs must be what they were.
+//
+// One compilation serves any number of runs: keep a CompiledOperator and call
+// run() with other values.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TESSERA_SESSION_SESSION_H
+#define TESSERA_SESSION_SESSION_H
+
+#include "driver/program.h"
+#include "kernels/table.h"
+#include "session/verify.h"
+#include "support/guarded_buffer.h"
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tessera::session {
+
+using Edge = support::GuardedBuffer::Edge;
+using Arrays = std::map<std::string, TensorRef, std::less<>>;
+
+enum class Backend { Cpu, Interpreter };
+
+/// What is compiled. Everything has a default.
+struct RunRequest {
+  /// Extents of dimensions. Those that given arrays imply may be left out; if
+  /// none is given, an operator's others are its default extents.
+  kernels::Dims dims = {};
+  /// The storage type of floating parameters of an operator. Programs read from
+  /// text have their own types.
+  DType dtype = DType::F32;
+  /// Values of scalars and constants by name; absent ones take their default.
+  kernels::Settings settings = {};
+  /// Optional arrays to generate (inputs) or to compute (outputs). Those in
+  /// `inputs` need not be named again.
+  std::vector<std::string> present = {};
+  /// Arrays to use instead of generated ones, copied by every run.
+  Arrays inputs = {};
+  Backend backend = Backend::Cpu;
+  Isa isa = hostIsa();
+  Tier tier = Tier::Default;
+  /// Check data-dependent indices before anything is written.
+  bool validate = true;
+  /// Strides of an array in elements, by name; absent ones are dense.
+  std::map<std::string, std::vector<int64_t>, std::less<>> strides = {};
+  /// Outputs that are the same memory as an input: output name to input name.
+  std::map<std::string, std::string, std::less<>> inPlace = {};
+  /// The end of each array that touches a guard page.
+  Edge edge = Edge::End;
+  /// Receives the text of each stage (driver/program.h).
+  std::function<void(const char *stage, std::string text)> stageText = {};
+};
+
+/// What one run adds.
+struct RunValues {
+  uint64_t seed = 0;
+  /// The class of generated floating inputs; masks and indices stay what they
+  /// are.
+  std::optional<kernels::ValueClass> valueClass = {};
+  /// Arrays for this run alone, with the extents of the compilation.
+  Arrays inputs = {};
+  /// 0 means all of the pool.
+  int threads = 0;
+  TaskPool *pool = nullptr;
+  bool verify = true;
+  /// Prepared runs to time after the checked one, until about this many seconds
+  /// are spent; 0 for none. At least three are made otherwise.
+  double timeSeconds = 0;
+};
+
+struct RunResult {
+  std::vector<OutputResult> outputs;
+  /// Everything wrong beside wrong elements: overwritten guards or inputs.
+  std::vector<std::string> problems;
+  /// Whether the outputs were compared.
+  bool verified = false;
+  /// Median time of a prepared run; 0 if none was timed.
+  double seconds = 0;
+  int timedRuns = 0;
+
+  /// No problem, and every element was accepted.
+  bool passed() const;
+  /// One line per problem and wrong output, for test failures.
+  std::string failures() const;
+};
+
+/// One array parameter of a compiled operator.
+struct ArrayParameter {
+  std::string name;
+  DType dtype = DType::F32;
+  bool isOutput = false;
+  std::vector<int64_t> extents;
+};
+
+/// A kernel compiled for a request whose arrays need not exist.
+struct Compilation {
+  Program program;
+  CompiledKernel kernel;
+  kernels::Dims dims;
+  /// Per parameter, in order; empty for scalars.
+  std::vector<std::vector<int64_t>> extents;
+};
+
+enum class Assume {
+  /// Dense arrays: what a run of the request compiles.
+  Dense,
+  /// Adjacent elements along the last axis only, any stride elsewhere: for code
+  /// that other programs call.
+  LastAxisAdjacent,
+};
+
+class CompiledOperator {
+public:
+  /// Fails with Usage errors (dims, names, types), those of tracing and
+  /// compilation, and Unsupported where the memory cannot be had.
+  static Result<CompiledOperator> create(const kernels::Operator &op,
+                                         const RunRequest &request);
+  static Result<CompiledOperator> create(Program program,
+                                         const RunRequest &request);
+
+  CompiledOperator(CompiledOperator &&) noexcept;
+  CompiledOperator &operator=(CompiledOperator &&) noexcept;
+  ~CompiledOperator();
+
+  /// Makes the arguments, launches, times and verifies. A verdict of wrong is no
+  /// error; failing launches are.
+  Result<RunResult> run(const RunValues &values = {});
+
+  const Program &program() const;
+  /// Null for the interpreter.
+  const CompiledKernel *compiled() const;
+  std::vector<ArrayParameter> arrays() const;
+  /// The array of a parameter as the last run left it; null if there is none of
+  /// that name.
+  const TensorRef *array(std::string_view name) const;
+  /// The extents by dimension; empty for programs.
+  const kernels::Dims &dims() const;
+
+  /// For compileOperator and compileProgram.
+  static Result<Compilation> compileOnly(Program program,
+                                         const kernels::Operator *op,
+                                         const RunRequest &request,
+                                         Assume assume);
+
+private:
+  struct State;
+  explicit CompiledOperator(std::unique_ptr<State> state);
+  std::unique_ptr<State> state;
+};
+
+/// The program of an operator under a request: its trace, without compiling.
+Result<Program> traceOperator(const kernels::Operator &op,
+                              const RunRequest &request);
+
+/// Compiles without running; `inputs` of the request give extents alone.
+Result<Compilation> compileOperator(const kernels::Operator &op,
+                                    const RunRequest &request,
+                                    Assume assume = Assume::Dense);
+Result<Compilation> compileProgram(Program program, const RunRequest &request,
+                                   Assume assume = Assume::Dense);
+
+Result<RunResult> runOperator(const kernels::Operator &op,
+                              const RunRequest &request = {},
+                              const RunValues &values = {});
+Result<RunResult> runProgram(Program program, const RunRequest &request = {},
+                             const RunValues &values = {});
+
+} // namespace tessera::session
+
+#endif // TESSERA_SESSION_SESSION_H

@@ -1,0 +1,148 @@
+//===- fuzz/random_program_test.cpp - Interpreter against back end -===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Two thousand random programs, each at one or two of the machine's
+// instruction-set levels. A failure prints the seed and a reduced program.
+//
+// Environment (of this test alone):
+//   TESSERA_FUZZ_SEED=n      runs the one program of seed n at every level
+//   TESSERA_FUZZ_COUNT=n     programs that RandomProgramsSoak runs, 20000 unless
+//                            given
+//   TESSERA_FUZZ_FIRST=n     the soak's first seed, 1000000 unless given
+//   TESSERA_FUZZ_FAILURES=n  the soak stops at this many failures, 3 unless given
+//   TESSERA_FUZZ_REDUCE=n    seconds to spend on reducing a failure, 20 unless
+//                            given
+//
+// RandomProgramsSoak.DISABLED_Many runs with --gtest_also_run_disabled_tests.
+//
+//===----------------------------------------------------------------------===//
+
+#include "differential.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <iostream>
+
+using namespace tessera;
+using namespace tessera::fuzz;
+
+namespace {
+
+struct Totals {
+  int64_t programs = 0, exact = 0, unsupported = 0, invalid = 0, failed = 0;
+  int64_t compared = 0, undecided = 0;
+  std::map<std::string, int64_t> reasons;
+};
+
+std::optional<uint64_t> fromEnvironment(const char *name) {
+  const char *text = std::getenv(name);
+  return text ? std::optional<uint64_t>(std::strtoull(text, nullptr, 10))
+              : std::nullopt;
+}
+
+/// The levels a program runs at: one, or for every third program two.
+std::vector<Isa> levelsFor(uint64_t seed) {
+  std::vector<Isa> host = hostIsas();
+  std::vector<Isa> levels{host[seed % host.size()]};
+  if (seed % 3 == 0 && host.size() > 1)
+    levels.push_back(host[(seed / 3 + 1) % host.size()]);
+  return levels;
+}
+
+void reportFailure(const RandomProgram &program, const std::vector<Isa> &levels,
+                   const Outcome &outcome) {
+  uint64_t seconds = fromEnvironment("TESSERA_FUZZ_REDUCE").value_or(20);
+  RandomProgram small = reduce(program, levels, double(seconds));
+  Outcome now = runInChild(small, levels);
+  ADD_FAILURE() << "seed " << program.seed << ": " << outcome.message
+                << "\nreduced: " << now.message << "\n"
+                << small.describeArguments() << small.text();
+}
+
+/// `isolated` runs the program in a child process, where a crash ends nothing
+/// else.
+void runSeed(uint64_t seed, const std::vector<Isa> &levels, bool isolated,
+             Totals &totals) {
+  RandomProgram program = generate(seed);
+  Outcome outcome;
+  if (isolated) {
+    outcome = runInChild(program, levels);
+  } else {
+    announce("seed " + std::to_string(seed) + "\n" +
+             program.describeArguments() + program.text());
+    outcome = runOnce(program, levels);
+    announce("");
+  }
+  ++totals.programs;
+  totals.exact += outcome.exact;
+  totals.compared += outcome.compared;
+  totals.undecided += outcome.undecided;
+  switch (outcome.status) {
+  case Status::Agrees:
+    return;
+  case Status::Unsupported:
+    ++totals.unsupported;
+    ++totals.reasons[outcome.message.substr(outcome.message.rfind('['))];
+    return;
+  case Status::Invalid:
+    ++totals.invalid;
+    if (totals.invalid < 4)
+      std::cout << "seed " << seed << ": invalid: " << outcome.message << "\n";
+    return;
+  case Status::Differs:
+    ++totals.failed;
+    reportFailure(program, levels, outcome);
+  }
+}
+
+void finish(const Totals &totals) {
+  std::cout << totals.programs << " programs, " << totals.exact
+            << " compared to the bit, " << totals.unsupported
+            << " unsupported, " << totals.invalid << " invalid, "
+            << totals.failed << " failed; " << totals.compared
+            << " elements, " << totals.undecided << " undecided\n";
+  for (const auto &[reason, count] : totals.reasons)
+    std::cout << "  " << count << " x " << reason << "\n";
+  EXPECT_LE(totals.unsupported * 50, totals.programs) << "more than 2 %";
+  EXPECT_LE(totals.invalid * 50, totals.programs) << "more than 2 %";
+  EXPECT_LE(totals.undecided * 20, totals.compared) << "more than 5 %";
+}
+
+void runMany(uint64_t first, uint64_t count, bool isolated,
+             int64_t failures = 3) {
+  Totals totals;
+  for (uint64_t seed = first;
+       seed < first + count && totals.failed < failures; ++seed)
+    runSeed(seed, levelsFor(seed), isolated, totals);
+  finish(totals);
+}
+
+class RandomPrograms : public testing::TestWithParam<int> {};
+
+TEST_P(RandomPrograms, InterpreterAndBackEndAgree) {
+  if (std::optional<uint64_t> seed = fromEnvironment("TESSERA_FUZZ_SEED")) {
+    Totals totals;
+    if (GetParam() == 0) {
+      RandomProgram program = generate(*seed);
+      std::cout << program.describeArguments() << program.text();
+      runSeed(*seed, hostIsas(), /*isolated=*/true, totals);
+    }
+    return;
+  }
+  runMany(1 + uint64_t(GetParam()) * 260, 260, /*isolated=*/false);
+}
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomPrograms, testing::Range(0, 8));
+
+TEST(RandomProgramsSoak, DISABLED_Many) {
+  runMany(fromEnvironment("TESSERA_FUZZ_FIRST").value_or(1000000),
+          fromEnvironment("TESSERA_FUZZ_COUNT").value_or(20000),
+          /*isolated=*/true,
+          int64_t(fromEnvironment("TESSERA_FUZZ_FAILURES").value_or(3)));
+}
+
+} // namespace

@@ -1,0 +1,471 @@
+//===- command_line.cpp - What the verbs of `tessera` share ---------------===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "command_line.h"
+
+#include "support/env.h"
+
+#include "fmt/format.h"
+#include "fmt/ranges.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <set>
+#include <unistd.h>
+
+namespace tessera::cli {
+
+namespace {
+
+Error usage(std::string code, std::string message) {
+  return {ErrorFamily::Usage, "usage." + code, std::move(message), {}};
+}
+
+/// "name=value" split at the first equals sign; `value` is empty and `hasValue`
+/// false without one.
+struct Assignment {
+  std::string name;
+  std::string value;
+  bool hasValue = false;
+};
+
+Assignment splitAssignment(const std::string &text) {
+  size_t equals = text.find('=');
+  if (equals == std::string::npos)
+    return {text, "", false};
+  return {text.substr(0, equals), text.substr(equals + 1), true};
+}
+
+/// The assignments of one option, with duplicates and empty names refused.
+Result<std::vector<Assignment>>
+assignments(std::string_view option, const std::vector<std::string> &texts,
+            bool needValue) {
+  std::vector<Assignment> result;
+  std::set<std::string> seen;
+  for (const std::string &text : texts) {
+    Assignment assignment = splitAssignment(text);
+    if (assignment.name.empty() || (needValue && !assignment.hasValue) ||
+        (assignment.hasValue && assignment.value.empty()))
+      return usage("option", fmt::format("{}: found '{}', expected NAME=VALUE",
+                                         option, text));
+    if (!seen.insert(assignment.name).second)
+      return usage("duplicate", fmt::format("{}: '{}' is given twice", option,
+                                            assignment.name));
+    result.push_back(std::move(assignment));
+  }
+  return result;
+}
+
+template <typename Number>
+std::optional<Number> parseNumber(const std::string &text) {
+  Number number{};
+  auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size())
+    return std::nullopt;
+  return number;
+}
+
+Result<kernels::Dims> parseDims(const std::vector<std::string> &texts) {
+  Result<std::vector<Assignment>> parsed = assignments("--dims", texts, true);
+  if (!parsed)
+    return parsed.error();
+  kernels::Dims dims;
+  for (const Assignment &dim : *parsed) {
+    std::optional<int64_t> extent = parseNumber<int64_t>(dim.value);
+    if (!extent || *extent < 0)
+      return usage("dims", fmt::format("--dims {}={}: expected a whole number, "
+                                       "0 or more",
+                                       dim.name, dim.value));
+    dims.emplace(dim.name, *extent);
+  }
+  return dims;
+}
+
+Result<kernels::Settings> parseSettings(const std::vector<std::string> &texts) {
+  Result<std::vector<Assignment>> parsed = assignments("--set", texts, true);
+  if (!parsed)
+    return parsed.error();
+  kernels::Settings settings;
+  for (const Assignment &setting : *parsed) {
+    if (setting.value == "true" || setting.value == "false")
+      settings.emplace(setting.name, setting.value == "true");
+    else if (auto integer = parseNumber<int64_t>(setting.value))
+      settings.emplace(setting.name, *integer);
+    else if (auto number = parseNumber<double>(setting.value))
+      settings.emplace(setting.name, *number);
+    else
+      return usage("set", fmt::format("--set {}={}: expected a number, true or "
+                                      "false",
+                                      setting.name, setting.value));
+  }
+  return settings;
+}
+
+Result<Tier> parseTier(const std::string &text) {
+  if (text == "strict")
+    return Tier::Strict;
+  if (text == "default")
+    return Tier::Default;
+  if (text == "fast")
+    return Tier::Fast;
+  return usage("tier", fmt::format("--tier {}: expected strict, default or fast",
+                                   text));
+}
+
+Result<session::Backend> parseTarget(const std::string &text) {
+  if (text == "cpu")
+    return session::Backend::Cpu;
+  if (text == "interp")
+    return session::Backend::Interpreter;
+  if (text == "cuda" || text == "metal")
+    return Error{ErrorFamily::Unsupported, "unsupported.target",
+                 fmt::format("--target {}: this build generates code for CPUs "
+                             "only; use cpu or interp",
+                             text),
+                 {}};
+  return usage("target", fmt::format("--target {}: expected cpu or interp",
+                                     text));
+}
+
+/// Edit distance, for "did you mean".
+size_t distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j)
+    row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      size_t next = std::min({row[j] + 1, row[j - 1] + 1,
+                              diagonal + (a[i - 1] != b[j - 1])});
+      diagonal = row[j];
+      row[j] = next;
+    }
+  }
+  return row[b.size()];
+}
+
+Error unknownOperator(const std::string &what) {
+  std::string_view best;
+  size_t bestDistance = 4;
+  for (const kernels::Operator &op : kernels::operators())
+    if (size_t d = distance(what, op.name); d < bestDistance) {
+      bestDistance = d;
+      best = op.name;
+    }
+  return usage("operator",
+               fmt::format("unknown operator '{}'{}; see tessera list, or give "
+                           "a file FILE.mlir",
+                           what,
+                           best.empty()
+                               ? ""
+                               : fmt::format(", did you mean '{}'", best)));
+}
+
+/// A parameter's name, dtype and direction, before anything is compiled.
+struct ArrayName {
+  std::string name;
+  DType dtype;
+  bool writable;
+  bool optional;
+};
+
+std::vector<ArrayName> arrayNames(const Subject &subject) {
+  std::vector<ArrayName> result;
+  if (subject.program) {
+    for (const ProgramParameter &parameter : subject.program->parameters())
+      if (parameter.isView)
+        result.push_back(
+            {parameter.name, parameter.dtype, parameter.writable, false});
+    return result;
+  }
+  Kernel kernel = subject.op->kernel();
+  for (const ParameterInfo &parameter : kernel.parameters())
+    if (parameter.kind == ParameterInfo::Kind::View)
+      result.push_back({parameter.name,
+                        parameter.dtype.value_or(subject.request.dtype),
+                        parameter.writable, parameter.optional});
+  return result;
+}
+
+std::string namesOf(const std::vector<ArrayName> &arrays, bool writable) {
+  std::string text;
+  for (const ArrayName &array : arrays)
+    if (array.writable == writable)
+      text += (text.empty() ? "" : ", ") + array.name;
+  return text.empty() ? "none" : text;
+}
+
+const ArrayName *findName(const std::vector<ArrayName> &arrays,
+                          const std::string &name) {
+  for (const ArrayName &array : arrays)
+    if (array.name == name)
+      return &array;
+  return nullptr;
+}
+
+Result<void> readInputs(const CommonOptions &options, Subject &subject,
+                        const std::vector<ArrayName> &arrays) {
+  Result<std::vector<Assignment>> inputs =
+      assignments("--input", options.inputs, false);
+  if (!inputs)
+    return inputs.error();
+  for (const Assignment &input : *inputs) {
+    const ArrayName *array = findName(arrays, input.name);
+    if (!array || (array->writable && subject.op))
+      return usage("input",
+                   fmt::format("--input {}: '{}' has no input '{}', expected "
+                               "one of: {}",
+                               input.name, options.what, input.name,
+                               namesOf(arrays, false)));
+    if (!input.hasValue) {
+      if (array->optional)
+        subject.request.present.push_back(input.name);
+      continue;
+    }
+    Result<Array> read = readNpy(input.value, array->dtype);
+    if (!read) {
+      Error error = read.error();
+      error.message = fmt::format("--input {}: {}", input.name, error.message);
+      return error;
+    }
+    subject.arrays.push_back(std::make_unique<Array>(std::move(*read)));
+    subject.request.inputs.emplace(input.name, subject.arrays.back()->view());
+  }
+  return {};
+}
+
+Result<void> readOutputs(const CommonOptions &options, Subject &subject,
+                         const std::vector<ArrayName> &arrays) {
+  Result<std::vector<Assignment>> outputs =
+      assignments("--output", options.outputs, false);
+  if (!outputs)
+    return outputs.error();
+  std::set<std::string> files;
+  for (const Assignment &output : *outputs) {
+    const ArrayName *array = findName(arrays, output.name);
+    if (!array || !array->writable)
+      return usage("output",
+                   fmt::format("--output {}: '{}' has no output '{}', expected "
+                               "one of: {}",
+                               output.name, options.what, output.name,
+                               namesOf(arrays, true)));
+    if (array->optional)
+      subject.request.present.push_back(output.name);
+    if (!output.hasValue)
+      continue;
+    std::string option = "--output " + output.name;
+    if (Result<void> status = checkWritable(output.value, option); !status)
+      return status.error();
+    if (!files.insert(output.value).second)
+      return usage("output", fmt::format("{}: '{}' is given for two outputs",
+                                         option, output.value));
+    subject.outputFiles.emplace_back(output.name, output.value);
+  }
+  return {};
+}
+
+} // namespace
+
+void addCommonOptions(CLI::App &verb, CommonOptions &options) {
+  verb.add_option("what", options.what,
+                  "an operator (tessera list) or a file of Tile IR, FILE.mlir")
+      ->type_name("OP|FILE.mlir")
+      ->required();
+  verb.add_option("--dims", options.dims,
+                  "extents of dimensions; what arrays imply may be left out, "
+                  "without any an operator has default extents")
+      ->type_name("NAME=N,...")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  verb.add_option("--dtype", options.dtype,
+                  "storage type of an operator's floating arrays (default f32)")
+      ->type_name("f32|f64|f16|bf16");
+  verb.add_option("--input", options.inputs,
+                  "an array from a file; without FILE, an optional input that "
+                  "is generated. Repeat for several")
+      ->type_name("NAME[=FILE.npy]")
+      ->allow_extra_args(false);
+  verb.add_option("--output", options.outputs,
+                  "where an output goes; without FILE, an optional output that "
+                  "is computed. Repeat for several")
+      ->type_name("NAME[=FILE.npy]")
+      ->allow_extra_args(false);
+  verb.add_option("--set", options.settings,
+                  "the value of a scalar or constant. Repeat for several")
+      ->type_name("NAME=VALUE")
+      ->allow_extra_args(false);
+  verb.add_option("--tier", options.tier,
+                  "numeric tier: strict, default or fast (docs/semantics.md)")
+      ->type_name("TIER")
+      ->capture_default_str();
+  verb.add_option("--isa", options.isa,
+                  "instruction set: native, x86-64, avx2 or avx512")
+      ->type_name("ISA")
+      ->capture_default_str();
+  verb.add_option("--kernel", options.kernel,
+                  "the kernel to take from a file that holds several")
+      ->type_name("NAME");
+  verb.add_option("--json", options.json,
+                  "write the execution report (docs/report.md); - for standard "
+                  "output")
+      ->type_name("FILE");
+}
+
+Result<Subject> makeSubject(const CommonOptions &options, SubjectOptions how) {
+  Subject subject;
+  session::RunRequest &request = subject.request;
+
+  Result<session::Backend> backend = parseTarget(options.target);
+  if (!backend)
+    return backend.error();
+  request.backend = *backend;
+  Result<Tier> tier = parseTier(options.tier);
+  if (!tier)
+    return tier.error();
+  request.tier = *tier;
+  Result<Isa> isa = parseIsa(options.isa, how.otherHosts);
+  if (!isa) {
+    Error error = isa.error();
+    error.message = "--isa: " + error.message;
+    return error;
+  }
+  request.isa = *isa;
+  request.validate = options.validate;
+  Result<kernels::Dims> dims = parseDims(options.dims);
+  if (!dims)
+    return dims.error();
+  request.dims = std::move(*dims);
+  Result<kernels::Settings> settings = parseSettings(options.settings);
+  if (!settings)
+    return settings.error();
+  request.settings = std::move(*settings);
+  if (!options.json.empty())
+    if (Result<void> status = checkWritable(options.json, "--json"); !status)
+      return status.error();
+
+  subject.op = kernels::findOperator(options.what);
+  bool isFile =
+      !subject.op && (options.what.ends_with(".mlir") ||
+                      options.what.find('/') != std::string::npos);
+  if (!subject.op && !isFile)
+    return unknownOperator(options.what);
+  if (subject.op && !options.kernel.empty())
+    return usage("kernel", fmt::format("--kernel {}: expected a file, '{}' is "
+                                       "an operator",
+                                       options.kernel, options.what));
+  if (isFile) {
+    if (!options.dtype.empty())
+      return usage("dtype", fmt::format("--dtype {}: expected an operator; the "
+                                        "kernel of '{}' has its own types",
+                                        options.dtype, options.what));
+    Result<Program> program = Program::fromFile(options.what, options.kernel);
+    if (!program)
+      return program.error();
+    subject.program.emplace(std::move(*program));
+  } else if (!options.dtype.empty()) {
+    std::optional<DType> dtype = parseDType(options.dtype);
+    if (!dtype)
+      return usage("dtype", fmt::format("--dtype {}: unknown type, expected "
+                                        "f32, f64, f16 or bf16",
+                                        options.dtype));
+    request.dtype = *dtype;
+  }
+
+  std::vector<ArrayName> arrays = arrayNames(subject);
+  if (Result<void> status = readInputs(options, subject, arrays); !status)
+    return status.error();
+  if (Result<void> status = readOutputs(options, subject, arrays); !status)
+    return status.error();
+  return subject;
+}
+
+Result<session::CompiledOperator> Subject::prepare() {
+  if (op)
+    return session::CompiledOperator::create(*op, request);
+  return session::CompiledOperator::create(std::move(*program), request);
+}
+
+Result<session::Compilation> Subject::compile(session::Assume assume) {
+  if (op)
+    return session::compileOperator(*op, request, assume);
+  return session::compileProgram(std::move(*program), request, assume);
+}
+
+int report(const Error &error) {
+  // Positions of library sources say nothing to a user of the command line.
+  Error shown = error;
+  if (shown.family == ErrorFamily::Launch || shown.family == ErrorFamily::Usage)
+    shown.where = {};
+  fmt::print(stderr, "tessera: {}\n", shown.str());
+  return exitCode(error.family);
+}
+
+Result<void> checkWritable(const std::string &path, std::string_view option) {
+  if (path == "-")
+    return {};
+  std::error_code code;
+  std::filesystem::path target(path);
+  std::filesystem::path folder =
+      target.has_parent_path() ? target.parent_path() : ".";
+  auto fail = [&](std::string why) {
+    return usage("file", fmt::format("{}: cannot write '{}': {}", option, path,
+                                     why));
+  };
+  if (!std::filesystem::is_directory(folder, code))
+    return fail(fmt::format("there is no folder '{}'", folder.string()));
+  if (::access(folder.c_str(), W_OK) != 0)
+    return fail(fmt::format("folder '{}': {}", folder.string(),
+                            std::strerror(errno)));
+  if (std::filesystem::exists(target, code) &&
+      !std::filesystem::is_regular_file(target, code))
+    return fail("it is there and no regular file");
+  return {};
+}
+
+Result<void> writeFile(const std::string &path, std::string_view content,
+                       std::string_view option) {
+  if (path == "-") {
+    std::fwrite(content.data(), 1, content.size(), stdout);
+    if (std::fflush(stdout) == 0)
+      return {};
+    return usage("file", fmt::format("{}: standard output: {}", option,
+                                     std::strerror(errno)));
+  }
+  if (Result<void> status = checkWritable(path, option); !status)
+    return status.error();
+  std::string temporary = fmt::format("{}.tmp-{}", path, ::getpid());
+  {
+    std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
+    file.write(content.data(), static_cast<std::streamsize>(content.size()));
+    file.close();
+    if (!file) {
+      int reason = errno;
+      ::unlink(temporary.c_str());
+      return usage("file", fmt::format("{}: cannot write '{}': {}", option,
+                                       path, std::strerror(reason)));
+    }
+  }
+  if (std::rename(temporary.c_str(), path.c_str()) != 0) {
+    int reason = errno;
+    ::unlink(temporary.c_str());
+    return usage("file", fmt::format("{}: cannot rename to '{}': {}", option,
+                                     path, std::strerror(reason)));
+  }
+  return {};
+}
+
+std::string shapeText(const std::vector<int64_t> &extents) {
+  return extents.empty() ? "scalar" : fmt::format("{}", fmt::join(extents, "x"));
+}
+
+} // namespace tessera::cli

@@ -1,0 +1,100 @@
+//===- command_line.h - What the verbs of `tessera` share -------*- C++ -*-===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The options that run, explain and compile have in common, and how their text
+// becomes a request. Each verb adds itself to the application and returns its
+// exit status (docs/cli.md).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TESSERA_TOOLS_TESSERA_COMMAND_LINE_H
+#define TESSERA_TOOLS_TESSERA_COMMAND_LINE_H
+
+#include "session/session.h"
+#include "tessera/npy.h"
+
+#include "CLI/CLI.hpp"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace tessera::cli {
+
+/// What the user typed, before it is understood.
+struct CommonOptions {
+  std::string what;
+  std::string kernel;
+  std::vector<std::string> dims;
+  std::string dtype;
+  std::string target = "cpu";
+  std::vector<std::string> inputs;
+  std::vector<std::string> outputs;
+  std::vector<std::string> settings;
+  std::string tier = "default";
+  std::string isa = "native";
+  std::string json;
+  bool validate = false;
+};
+
+/// The kernel named on the command line and the request for it.
+struct Subject {
+  /// Null for a file.
+  const kernels::Operator *op = nullptr;
+  /// Empty for an operator, which is traced when it is compiled.
+  std::optional<Program> program;
+  session::RunRequest request;
+  /// The memory of the arrays in `request`.
+  std::vector<std::unique_ptr<Array>> arrays;
+  /// Output name to file, for those that are to be written.
+  std::vector<std::pair<std::string, std::string>> outputFiles;
+
+  /// Compiled and with arrays to run on.
+  Result<session::CompiledOperator> prepare();
+  /// Compiled only.
+  Result<session::Compilation> compile(session::Assume assume);
+};
+
+/// Adds OP|FILE and the common options to a verb.
+void addCommonOptions(CLI::App &verb, CommonOptions &options);
+
+struct SubjectOptions {
+  /// Accept instruction sets that this machine cannot run.
+  bool otherHosts = false;
+};
+/// Reads files and turns text into a request. Every error names the option it
+/// is about.
+Result<Subject> makeSubject(const CommonOptions &options,
+                            SubjectOptions how = {});
+
+/// Prints the error and returns its exit status.
+int report(const Error &error);
+
+/// Writes a file through a temporary name in the same folder; "-" is standard
+/// output.
+Result<void> writeFile(const std::string &path, std::string_view content,
+                       std::string_view option);
+
+/// Fails where `path` certainly cannot be written, before work is done.
+Result<void> checkWritable(const std::string &path, std::string_view option);
+
+/// "17x65".
+std::string shapeText(const std::vector<int64_t> &extents);
+
+/// A verb's action: runs after parsing, returns the exit status.
+using Action = std::function<int()>;
+
+Action addList(CLI::App &app);
+Action addRun(CLI::App &app);
+Action addExplain(CLI::App &app);
+Action addCompile(CLI::App &app);
+Action addDoctor(CLI::App &app);
+
+} // namespace tessera::cli
+
+#endif // TESSERA_TOOLS_TESSERA_COMMAND_LINE_H

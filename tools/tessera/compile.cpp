@@ -1,0 +1,118 @@
+//===- compile.cpp - tessera compile --------------------------------------===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "command_line.h"
+#include "header.h"
+
+#include "fmt/format.h"
+
+#include <filesystem>
+#include <set>
+
+namespace tessera::cli {
+
+namespace {
+
+struct CompileOptions {
+  CommonOptions common;
+  std::vector<std::string> emit;
+  std::string path;
+};
+
+Error usage(std::string code, std::string message) {
+  return {ErrorFamily::Usage, "usage." + code, std::move(message), {}};
+}
+
+Result<int> compile(const CompileOptions &options) {
+  std::set<std::string> kinds;
+  for (const std::string &kind : options.emit) {
+    if (kind == "so" || kind == "ptx" || kind == "cubin" || kind == "msl")
+      return Error{ErrorFamily::Unsupported, "unsupported.emit",
+                   fmt::format("--emit {}: this build emits obj and header "
+                               "only",
+                               kind),
+                   {}};
+    if (kind != "obj" && kind != "header")
+      return usage("emit", fmt::format("--emit {}: expected obj or header",
+                                       kind));
+    if (!kinds.insert(kind).second)
+      return usage("duplicate", fmt::format("--emit: '{}' is given twice",
+                                            kind));
+  }
+  bool both = kinds.size() == 2;
+  std::string headerPath =
+      both ? std::filesystem::path(options.path).replace_extension(".h").string()
+           : options.path;
+  if (both && headerPath == options.path)
+    return usage("file", fmt::format("-o {}: expected the object's name, the "
+                                     "header's ends in .h",
+                                     options.path));
+  for (const std::string &path : {options.path, headerPath})
+    if (Result<void> status = checkWritable(path, "-o"); !status)
+      return status.error();
+
+  Result<Subject> subject = makeSubject(options.common, {.otherHosts = true});
+  if (!subject)
+    return subject.error();
+  Isa isa = subject->request.isa;
+  Result<session::Compilation> compiled =
+      subject->compile(session::Assume::LastAxisAdjacent);
+  if (!compiled)
+    return compiled.error();
+  if (kinds.count("obj"))
+    if (Result<void> status =
+            writeFile(options.path, compiled->kernel.object, "-o");
+        !status)
+      return status.error();
+  if (kinds.count("header"))
+    if (Result<void> status = writeFile(
+            headerPath, makeHeader(compiled->kernel, std::string(name(isa))),
+            "-o");
+        !status)
+      return status.error();
+  if (!options.common.json.empty())
+    if (Result<void> status = writeFile(
+            options.common.json, compiled->kernel.report + "\n", "--json");
+        !status)
+      return status.error();
+  return 0;
+}
+
+} // namespace
+
+Action addCompile(CLI::App &app) {
+  auto options = std::make_shared<CompileOptions>();
+  CLI::App *verb = app.add_subcommand(
+      "compile", "an object file and a C header for other programs");
+  addCommonOptions(*verb, options->common);
+  verb->remove_option(verb->get_option("--output"));
+  verb->add_option("--target", options->common.target, "cpu")
+      ->type_name("cpu")
+      ->capture_default_str();
+  verb->add_flag("--validate,!--no-validate", options->common.validate,
+                 "with a first stage that checks data-dependent indices (off)");
+  verb->add_option("--emit", options->emit,
+                   "obj, header, or obj,header: then -o names the object and "
+                   "the header stands beside it")
+      ->type_name("obj|header")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->required();
+  verb->add_option("-o", options->path, "the file to write")
+      ->type_name("PATH")
+      ->required();
+  verb->footer("Example:\n"
+               "  tessera compile softmax --dims rows=64,cols=1000 --isa avx2 "
+               "--emit obj,header -o softmax.o\n"
+               "  cc main.c softmax.o");
+  return [options] {
+    Result<int> status = compile(*options);
+    return status ? *status : report(status.error());
+  };
+}
+
+} // namespace tessera::cli

@@ -1,0 +1,82 @@
+//===- doctor.cpp - tessera doctor ----------------------------------------===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "command_line.h"
+#include "render.h"
+
+#include "support/env.h"
+#include "tessera/device.h"
+
+#include "llvm/Config/llvm-config.h"
+
+#include "fmt/format.h"
+#include "fmt/ranges.h"
+
+#include <chrono>
+#include <cstdlib>
+
+namespace tessera::cli {
+
+namespace {
+
+/// Compiles, runs and verifies one small kernel for a level.
+bool selfTest(Isa isa) {
+  auto start = std::chrono::steady_clock::now();
+  session::RunRequest request;
+  request.dims = {{"rows", 5}, {"cols", 37}};
+  request.isa = isa;
+  Result<session::RunResult> result =
+      session::runOperator(*kernels::findOperator("softmax"), request);
+  double seconds = std::chrono::duration<double>(
+                       std::chrono::steady_clock::now() - start)
+                       .count();
+  bool passed = result && result->passed();
+  fmt::print("  {:<8} softmax 5x37, compiled, run and verified in {}: {}\n",
+             name(isa), timeText(seconds), passed ? "PASS" : "FAIL");
+  if (!result)
+    fmt::print("    {}\n", result.error().str());
+  else if (!passed)
+    fmt::print("    {}", result->failures());
+  return passed;
+}
+
+int doctor() {
+  DeviceInfo device = cpuDevice();
+  std::vector<std::string_view> levels;
+  for (Isa isa : hostIsas())
+    levels.push_back(name(isa));
+  fmt::print("tessera  {}\nLLVM     {}\nCPU      {}\nISA      {}\n"
+             "threads  {}\nmemory   {:.1f} GiB\n",
+             TESSERA_VERSION, LLVM_VERSION_STRING, device.name,
+             fmt::join(levels, ", "), defaultTaskPool().threads(),
+             static_cast<double>(device.memoryBytes) / (1 << 30));
+  fmt::print("environment (for debugging only)\n");
+  for (const support::EnvEntry &entry : support::envTable()) {
+    const char *value = std::getenv(std::string(entry.name).c_str());
+    fmt::print("  {:<18} {}\n    {}: {}\n", entry.name,
+               value ? fmt::format("set to '{}'", value) : "not set",
+               entry.values, entry.meaning);
+  }
+  for (const std::string &unknown : support::unknownEnvVariables())
+    fmt::print("  {:<18} unknown: Tessera reads no such variable\n", unknown);
+  fmt::print("self-test\n");
+  bool passed = true;
+  for (Isa isa : hostIsas())
+    passed &= selfTest(isa);
+  return passed ? 0 : 1;
+}
+
+} // namespace
+
+Action addDoctor(CLI::App &app) {
+  CLI::App *verb = app.add_subcommand(
+      "doctor", "what this machine and build can do, and a self-test");
+  verb->footer("Example:\n  tessera doctor");
+  return [] { return doctor(); };
+}
+
+} // namespace tessera::cli

@@ -1,0 +1,64 @@
+//===- main.cpp - The command line `tessera` ------------------------------===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "command_line.h"
+
+#include "fmt/format.h"
+
+#include <exception>
+
+using namespace tessera;
+
+namespace {
+
+/// Parses and acts. CLI11 reports by exceptions, which end here.
+int run(int argc, char **argv) {
+  CLI::App app("Tessera compiles tile kernels for this machine, runs them and "
+               "proves the result.",
+               "tessera");
+  app.require_subcommand(1);
+  app.set_version_flag("--version", "tessera " TESSERA_VERSION);
+  app.footer("Exit status: 0 success, 1 verification failed, 2 bad usage or bad "
+             "input,\n3 unsupported, 4 internal error. See docs/cli.md.");
+  const std::pair<const char *, cli::Action> verbs[] = {
+      {"list", cli::addList(app)},
+      {"run", cli::addRun(app)},
+      {"explain", cli::addExplain(app)},
+      {"compile", cli::addCompile(app)},
+      {"doctor", cli::addDoctor(app)},
+  };
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success &help) {
+    return app.exit(help);
+  } catch (const CLI::ParseError &error) {
+    std::string verb;
+    for (const CLI::App *sub : app.get_subcommands())
+      verb = " " + sub->get_name();
+    fmt::print(stderr, "tessera{}: error: {}\ntry: tessera{} --help\n", verb,
+               error.what(), verb);
+    return 2;
+  }
+  for (const auto &[name, action] : verbs)
+    if (app.got_subcommand(name))
+      return action();
+  return 2;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::bad_alloc &) {
+    fmt::print(stderr, "tessera: error: memory is exhausted\n");
+    return 3;
+  } catch (const std::exception &error) {
+    fmt::print(stderr, "tessera: internal error: {}\n", error.what());
+    return 4;
+  }
+}

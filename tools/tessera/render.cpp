@@ -1,0 +1,156 @@
+//===- render.cpp - Numbers and plans for people --------------------------===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "render.h"
+
+#include "fmt/format.h"
+#include "nlohmann/json.hpp"
+
+using Json = nlohmann::ordered_json;
+
+namespace tessera::cli {
+
+std::string timeText(double seconds) {
+  if (seconds < 1e-6)
+    return fmt::format("{:.0f} ns", seconds * 1e9);
+  if (seconds < 1e-3)
+    return fmt::format("{:.3g} us", seconds * 1e6);
+  if (seconds < 1)
+    return fmt::format("{:.3g} ms", seconds * 1e3);
+  return fmt::format("{:.3g} s", seconds);
+}
+
+std::string shortened(const std::string &text, size_t width) {
+  if (text.size() <= width)
+    return text;
+  size_t cut = text.rfind(' ', width - 4);
+  if (cut == std::string::npos || cut < width / 2)
+    cut = width - 4;
+  return text.substr(0, cut) + " ...";
+}
+
+namespace {
+
+/// Appends the report's sections as indented lines.
+class ReportPage {
+public:
+  explicit ReportPage(const Json &report) : report(report) {}
+
+  std::string run() {
+    const Json &plan = report["plan"];
+    line(0, "kernel   {}, {}, tier {}", text(report["kernel"]),
+         text(plan["target"]), text(report["numerics"]["tier"]));
+    line(0, "plan     {}", text(plan["summary"]));
+    for (const Json &stage : plan["stages"])
+      addStage(stage);
+    addLoops();
+    addMachine();
+    addWork();
+    addPasses();
+    for (const Json &note : report["notes"])
+      line(0, "note     {}", text(note));
+    return std::move(page);
+  }
+
+private:
+  static std::string text(const Json &value) {
+    if (value.is_null())
+      return "unknown";
+    return value.is_string() ? value.get<std::string>() : value.dump();
+  }
+
+  template <typename... Values>
+  void line(int indent, fmt::format_string<Values...> form,
+            Values &&...values) {
+    page += std::string(indent * 2, ' ') +
+            fmt::format(form, std::forward<Values>(values)...) + "\n";
+  }
+
+  void addStage(const Json &stage) {
+    std::string grid = text(stage["grid"]);
+    line(0, "stage    {}: {} programs over {}, {} bytes of scratch",
+         text(stage["symbol"]), text(stage["programs"]),
+         grid.empty() ? "nothing" : grid, text(stage["scratch_bytes"]));
+    for (const Json &nest : stage["nests"]) {
+      line(1, "nest     {} over [{}]", text(nest["computes"]),
+           text(nest["space"]));
+      if (nest["vector_dimension"].is_null())
+        line(2, "scalar");
+      else
+        line(2, "vectors of {} along {}, {} per iteration, tail by {}",
+             text(nest["lanes"]), text(nest["vector_dimension"]),
+             text(nest["vectors_per_iteration"]), text(nest["tail"]));
+      line(2, "predicted {:.0f} ns per program",
+           nest["predicted_ns"].get<double>());
+      for (const Json &reason : nest["reasons"])
+        line(2, "{}: {}", text(reason["code"]), text(reason["text"]));
+    }
+  }
+
+  void addLoops() {
+    for (const Json &loop : report["loops"])
+      line(0, "loop     {}{} {}: step {}, {} trips, {} lanes{}",
+           std::string(2 * loop["depth"].get<size_t>(), ' '),
+           text(loop["kind"]), text(loop["variable"]), text(loop["step"]),
+           text(loop["trip_count"]), text(loop["lanes"]),
+           loop["carried_values"].get<int64_t>() > 0
+               ? fmt::format(", {} carried values", text(loop["carried_values"]))
+               : "");
+    const Json &loads = report["vectorized_loads"];
+    line(0, "accesses {} of {} loads vectorized, {} masked loads, {} masked "
+            "stores, {} gathers",
+         text(loads["vector"]), text(loads["total"]),
+         text(report["masked_accesses"]["loads"]),
+         text(report["masked_accesses"]["stores"]), text(loads["gathers"]));
+    for (const Json &buffer : report["allocations"])
+      line(0, "scratch  {}: {} bytes", text(buffer["what"]),
+           text(buffer["bytes"]));
+  }
+
+  void addMachine() {
+    const Json &machine = report["machine"];
+    line(0, "machine  {}, {} vector registers of {} bits, object {} bytes",
+         text(machine["isa"]), text(machine["vector_registers"]),
+         text(machine["vector_bits"]), text(machine["object_bytes"]));
+    for (const Json &symbol : machine["symbols"])
+      line(1, "{}: {} bytes of code, {} bytes of stack, {} stack accesses, {} "
+              "vector registers",
+           text(symbol["name"]), text(symbol["code_bytes"]),
+           text(symbol["stack_bytes"]), text(symbol["stack_accesses"]),
+           text(symbol["vector_registers_used"]));
+  }
+
+  void addWork() {
+    const Json &work = report["work"];
+    line(0, "work     {} bytes read, {} bytes written, {:.4g} operations, "
+            "predicted {} on one thread",
+         text(work["bytes_read"]), text(work["bytes_written"]),
+         work["flops"].get<double>(),
+         timeText(work["predicted_seconds"].get<double>()));
+  }
+
+  void addPasses() {
+    std::string times;
+    for (const Json &pass : report["passes"])
+      times += fmt::format("{}{} {}", times.empty() ? "" : ", ",
+                           text(pass["name"]),
+                           timeText(pass["seconds"].get<double>()));
+    line(0, "passes   {}", times);
+  }
+
+  const Json &report;
+  std::string page;
+};
+
+} // namespace
+
+std::string renderReport(const std::string &report) {
+  Json parsed = Json::parse(report);
+  return ReportPage(parsed).run();
+}
+
+} // namespace tessera::cli

@@ -1,0 +1,27 @@
+//===- render.h - Numbers and plans for people ------------------*- C++ -*-===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TESSERA_TOOLS_TESSERA_RENDER_H
+#define TESSERA_TOOLS_TESSERA_RENDER_H
+
+#include <string>
+
+namespace tessera::cli {
+
+/// "3.42 us", "1.2 ms": three significant digits.
+std::string timeText(double seconds);
+
+/// The text, cut at a word with " ..." when it is longer than `width`.
+std::string shortened(const std::string &text, size_t width);
+
+/// The execution report as a page for people: plan, reasons, passes, loops,
+/// machine facts.
+std::string renderReport(const std::string &report);
+
+} // namespace tessera::cli
+
+#endif // TESSERA_TOOLS_TESSERA_RENDER_H

@@ -1,0 +1,261 @@
+//===- run.cpp - tessera run ----------------------------------------------===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "command_line.h"
+#include "render.h"
+
+#include "fmt/format.h"
+#include "nlohmann/json.hpp"
+
+#include <optional>
+
+using Json = nlohmann::ordered_json;
+
+namespace tessera::cli {
+
+namespace {
+
+struct RunOptions {
+  CommonOptions common;
+  int threads = 0;
+  uint64_t seed = 0;
+  bool verify = false;
+  std::string format = "text";
+};
+
+/// What was run and how it went.
+struct Outcome {
+  const RunOptions &options;
+  const session::CompiledOperator &compiled;
+  const session::RunResult &result;
+
+  Isa isa;
+
+  std::string_view target() const {
+    return compiled.compiled() ? name(isa) : "interp";
+  }
+  int64_t bytes() const {
+    const CompiledKernel *kernel = compiled.compiled();
+    return kernel ? kernel->work.bytesRead + kernel->work.bytesWritten : 0;
+  }
+  double gigabytesPerSecond() const {
+    return result.seconds > 0
+               ? static_cast<double>(bytes()) / result.seconds / 1e9
+               : 0;
+  }
+  std::string plan() const {
+    return compiled.compiled() ? compiled.compiled()->planSummary
+                               : "reference interpreter";
+  }
+  std::string shape() const {
+    if (!compiled.dims().empty()) {
+      std::string text;
+      for (std::string_view dim :
+           kernels::findOperator(options.common.what)->dims)
+        text += (text.empty() ? "" : "x") +
+                std::to_string(compiled.dims().find(dim)->second);
+      return text;
+    }
+    std::vector<session::ArrayParameter> arrays = compiled.arrays();
+    return arrays.empty() ? "" : shapeText(arrays.front().extents);
+  }
+  std::string verdict() const {
+    if (!result.problems.empty())
+      return "FAIL";
+    return !result.verified ? "-" : result.passed() ? "PASS" : "FAIL";
+  }
+};
+
+void printText(const Outcome &outcome) {
+  const session::RunResult &result = outcome.result;
+  fmt::print("{}  {}  {}\n", outcome.compiled.program().name(),
+             outcome.shape(), outcome.target());
+  for (const session::ArrayParameter &array : outcome.compiled.arrays()) {
+    if (!array.isOutput)
+      continue;
+    std::string line = fmt::format("  {:<8} {} {}", array.name,
+                                   shapeText(array.extents), name(array.dtype));
+    for (const session::OutputResult &output : result.outputs) {
+      if (output.name != array.name)
+        continue;
+      line += fmt::format("  max error {:.3g}, bound {:.3g}  {}",
+                          output.maxError, output.bound,
+                          output.passed() ? "PASS" : "FAIL");
+      if (output.comparedWithInterpreter > 0)
+        line += fmt::format("\n           {} of {} elements left the range "
+                            "and were compared with the interpreter",
+                            output.comparedWithInterpreter, output.elements);
+      if (!output.passed())
+        line += fmt::format("\n           {} of {} elements are wrong, first {}",
+                            output.wrong, output.elements,
+                            output.firstWrong->str());
+    }
+    fmt::print("{}\n", line);
+  }
+  for (const std::string &problem : result.problems)
+    fmt::print("  FAIL: {}\n", problem);
+  fmt::print("plan: {}\n", outcome.plan());
+  if (result.timedRuns > 0)
+    fmt::print("time: {} (median of {}), {:.3g} GB/s, {} effective bytes\n",
+               timeText(result.seconds), result.timedRuns,
+               outcome.gigabytesPerSecond(), outcome.bytes());
+}
+
+/// One row of a table; scripts/run_examples.sh prints the head.
+void printLine(const Outcome &outcome) {
+  double error = 0, bound = 0;
+  for (const session::OutputResult &output : outcome.result.outputs)
+    if (output.maxError >= error) {
+      error = output.maxError;
+      bound = output.bound;
+    }
+  bool timed = outcome.result.timedRuns > 0;
+  fmt::print("{:<20} {:<12} {:>9} {:>9}  {:<4} {:>9} {:>6}  {}\n",
+             outcome.compiled.program().name(), outcome.shape(),
+             outcome.result.verified ? fmt::format("{:.2e}", error) : "-",
+             outcome.result.verified ? fmt::format("{:.2e}", bound) : "-",
+             outcome.verdict(),
+             timed ? timeText(outcome.result.seconds) : "-",
+             timed ? fmt::format("{:.1f}", outcome.gigabytesPerSecond()) : "-",
+             shortened(outcome.plan(), 60));
+}
+
+/// The report of the compilation with what this run measured.
+Json makeJson(const Outcome &outcome) {
+  const session::RunResult &result = outcome.result;
+  Json json;
+  if (const CompiledKernel *kernel = outcome.compiled.compiled())
+    json = Json::parse(kernel->report);
+  else
+    json = {{"schema", 1}, {"kernel", outcome.compiled.program().name()}};
+  Json run;
+  run["target"] = outcome.target();
+  run["seed"] = outcome.options.seed;
+  run["threads"] = outcome.options.threads;
+  run["verified"] = result.verified;
+  run["passed"] = result.verified ? Json(result.passed()) : Json();
+  run["problems"] = result.problems;
+  run["outputs"] = Json::array();
+  for (const session::OutputResult &output : result.outputs) {
+    Json entry{{"name", output.name},
+               {"dtype", name(output.dtype)},
+               {"extents", output.extents},
+               {"max_error", output.maxError},
+               {"bound", output.bound},
+               {"bound_used", output.boundUsed},
+               {"elements", output.elements},
+               {"wrong", output.wrong},
+               {"compared_with_interpreter", output.comparedWithInterpreter},
+               {"verdict", output.passed() ? "PASS" : "FAIL"}};
+    entry["first_wrong"] =
+        output.firstWrong ? Json(output.firstWrong->str()) : Json();
+    run["outputs"].push_back(entry);
+  }
+  json["run"] = run;
+  json["measured"] = nullptr;
+  if (result.timedRuns > 0)
+    json["measured"] = {{"boundary", "prepared call"},
+                        {"statistic", "median"},
+                        {"runs", result.timedRuns},
+                        {"seconds", result.seconds},
+                        {"bytes", outcome.bytes()},
+                        {"gigabytes_per_second", outcome.gigabytesPerSecond()}};
+  return json;
+}
+
+Result<int> run(const RunOptions &options) {
+  if (options.format != "text" && options.format != "line")
+    return Error{ErrorFamily::Usage, "usage.format",
+                 fmt::format("--format {}: expected text or line",
+                             options.format),
+                 {}};
+  Result<Subject> subject = makeSubject(options.common);
+  if (!subject)
+    return subject.error();
+  Result<session::CompiledOperator> compiled = subject->prepare();
+  if (!compiled)
+    return compiled.error();
+  session::RunValues values;
+  values.seed = options.seed;
+  values.threads = options.threads;
+  values.verify = options.verify;
+  values.timeSeconds = 0.02;
+  Result<session::RunResult> result = compiled->run(values);
+  if (!result)
+    return result.error();
+
+  bool failed = !result->problems.empty() ||
+                (options.verify && !result->passed());
+  Outcome outcome{options, *compiled, *result, subject->request.isa};
+  bool jsonOnly = options.common.json == "-";
+  if (!jsonOnly)
+    options.format == "line" ? printLine(outcome) : printText(outcome);
+  // Wrong results are shown, not kept.
+  if (!failed)
+    for (const auto &[output, file] : subject->outputFiles)
+      if (Result<void> status = writeNpy(file, *compiled->array(output));
+          !status) {
+        Error error = status.error();
+        error.message = fmt::format("--output {}: {}", output, error.message);
+        return error;
+      }
+  if (failed && !subject->outputFiles.empty())
+    fmt::print(stderr, "tessera: verification failed, no output was written\n");
+  if (!options.common.json.empty())
+    if (Result<void> status =
+            writeFile(options.common.json,
+                      makeJson(outcome).dump(2) + "\n", "--json");
+        !status)
+      return status.error();
+  return failed ? 1 : 0;
+}
+
+} // namespace
+
+Action addRun(CLI::App &app) {
+  auto options = std::make_shared<RunOptions>();
+  CLI::App *verb =
+      app.add_subcommand("run", "compile, run and, with --verify, prove right");
+  addCommonOptions(*verb, options->common);
+  verb->add_option("--target", options->common.target,
+                   "cpu, or interp for the reference interpreter")
+      ->type_name("cpu|interp")
+      ->capture_default_str();
+  verb->add_option("--threads", options->threads,
+                   "threads that may take part (default: all cores)")
+      ->check(CLI::Range(1, 4096))
+      ->type_name("N");
+  verb->add_option("--seed", options->seed,
+                   "seed of the inputs that are not given")
+      ->type_name("N")
+      ->capture_default_str();
+  verb->add_flag("--verify", options->verify,
+                 "compare every output element with the float64 oracle (with "
+                 "the interpreter's, for a file)");
+  options->common.validate = true;
+  verb->add_flag("--validate,!--no-validate", options->common.validate,
+                 "check indices that depend on data before anything is written "
+                 "(on)");
+  verb->add_option("--format", options->format,
+                   "text, or line for one row of a table")
+      ->type_name("text|line")
+      ->capture_default_str();
+  verb->footer("Examples:\n"
+               "  tessera run softmax --dims rows=17,cols=65 --verify\n"
+               "  tessera run rms_norm --input x=x.npy --input w=w.npy "
+               "--output y=y.npy --set eps=1e-5\n"
+               "  tessera run gemm --dims m=64,n=64,k=64 --input c0 --set "
+               "beta=0.5 --verify\n"
+               "  tessera run examples/my_kernel.mlir --input x=x.npy --output "
+               "y=y.npy --verify");
+  return [options] {
+    Result<int> status = run(*options);
+    return status ? *status : report(status.error());
+  };
+}
+
+} // namespace tessera::cli
