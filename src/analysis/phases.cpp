@@ -359,7 +359,7 @@ private:
     if (op.hasTrait<OpTrait::IsTerminator>())
       needs = true;
     for (Value operand : op.getOperands())
-      needs |= pending.contains(operand);
+      needs |= pending.contains(operand) || buffered.contains(operand);
     if (std::optional<Access> access = getAccess(&op))
       for (const Access &write : writes)
         needs |= accesses.mayConflict(*access, write);

@@ -90,7 +90,10 @@ static void fold(tile::KernelOp kernel) {
       continue;
     builder.setInsertionPoint(op);
     SmallVector<Value, 1> results;
-    if (succeeded(builder.tryFold(op, results)) && results.size() == 1)
+    // A computed index stays one, even if it equals a coordinate: an axis that is
+    // indexed by a bare coordinate binds its extent.
+    if (succeeded(builder.tryFold(op, results)) && results.size() == 1 &&
+        !isa<BlockArgument>(results[0]))
       op->getResult(0).replaceAllUsesWith(results[0]);
     else if (isa<tile::DivOp, tile::RemOp, tile::CastOp>(op))
       foldIntegers(kernel);

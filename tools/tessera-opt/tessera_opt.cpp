@@ -21,7 +21,6 @@ int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   registry.insert<tessera::tile::TileDialect, mlir::arith::ArithDialect,
                   mlir::math::MathDialect>();
-  mlir::registerCanonicalizerPass();
   mlir::registerCSEPass();
   return mlir::asMainReturnCode(mlir::MlirOptMain(
       argc, argv, "Tessera: one pass over Tile IR\n", registry));

@@ -155,7 +155,11 @@ public:
       Value rounded = create<arith::TruncFOp>(f32, v[0]);
       return create<arith::ExtFOp>(v[0].getType(), rounded);
     }
-    return emit.widen(emit.narrow(v[0], op.getType()), op.getType());
+    if (!elementOf(v[0]).isF64())
+      return emit.widen(emit.narrow(v[0], op.getType()), op.getType());
+    Value rounded = emit.widen(emit.narrow(roundToOdd(), op.getType()),
+                               op.getType());
+    return create<arith::ExtFOp>(v[0].getType(), rounded);
   }
 
   Value visit(tile::CastOp op) {
@@ -207,6 +211,26 @@ public:
 private:
   template <typename Op, typename... Args> Value create(Args &&...args) {
     return emit.b.create<Op>(emit.loc, std::forward<Args>(args)...);
+  }
+
+  /// f64 to f32 so that a second rounding, to a type with at least two bits less,
+  /// gives what one rounding would: an inexact result gets an odd last bit.
+  Value roundToOdd() {
+    Type f32 = laneType(emit.b.getF32Type(), lanesOf(v[0]));
+    Type i32 = emit.b.getI32Type();
+    Value nearest = create<arith::TruncFOp>(f32, v[0]);
+    Value back = create<arith::ExtFOp>(v[0].getType(), nearest);
+    Value inexact = emit.compare(FloatPredicate::ONE, back, v[0]);
+    Value away = emit.compare(FloatPredicate::OGT,
+                              create<math::AbsFOp>(back),
+                              create<math::AbsFOp>(v[0]));
+    Value bits = emit.bitcast(nearest, i32);
+    Type lanes32 = bits.getType();
+    Value one = emit.integer(lanes32, 1);
+    Value towardZero =
+        emit.select(away, create<arith::SubIOp>(bits, one), bits);
+    Value odd = create<arith::OrIOp>(towardZero, one);
+    return emit.bitcast(emit.select(inexact, odd, bits), emit.b.getF32Type());
   }
 
   int64_t width() const {

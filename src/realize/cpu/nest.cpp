@@ -187,7 +187,7 @@ Value NestEmitter::gatherElement(tile::GatherOp op) {
   const TileBuffer *buffer = r.findBuffer(op.getSource());
   if (!buffer) {
     r.fail(op, "internal.gather", "the source of a gather has no buffer");
-    return emit.zero(buffer->element);
+    return emit.zero(tile::getElement(op.getResult().getType()));
   }
   Value laneOffsets;
   bool isContiguous = false;

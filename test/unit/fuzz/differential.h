@@ -31,6 +31,8 @@ enum class Status : uint8_t {
   Unsupported,
   /// The program is at fault: it does not verify, races, or is too large.
   Invalid,
+  /// Instances of a parallel region conflict.
+  Races,
 };
 
 struct Outcome {

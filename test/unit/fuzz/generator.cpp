@@ -310,6 +310,21 @@ void Generator::grid() {
   inGrid = false;
 }
 
+/// In-place use: a writable view that is the same array as another view. Where
+/// that makes a race the runner takes it back.
+void Generator::shareMemory() {
+  for (ViewSpec &view : program.views)
+    for (const ViewSpec &other : program.views) {
+      if (&other == &view)
+        break;
+      if (other.dtype == view.dtype && view.writable &&
+          other.sameAs.empty() && view.sameAs.empty() &&
+          program.extents(view) == program.extents(other) &&
+          random.chance(0.4))
+        view.sameAs = other.name;
+    }
+}
+
 RandomProgram Generator::run() {
   static const std::vector<std::string> mains = {
       "f32", "f32", "f32", "f32", "f32", "f32", "f32", "f64",
@@ -328,6 +343,7 @@ RandomProgram Generator::run() {
   for (int64_t i = 0; i < grids; ++i)
     grid();
   program.removeDead();
+  shareMemory();
   return std::move(program);
 }
 

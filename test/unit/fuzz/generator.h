@@ -52,6 +52,7 @@ private:
   void branch(int depth);
   void nestedParallel(int depth);
   void dataDim();
+  void shareMemory();
   /// Runs `fill` with `block` as the place of insertion and a scope of its own.
   Block inRegion(const std::function<void()> &fill);
 

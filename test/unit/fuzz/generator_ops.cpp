@@ -523,7 +523,11 @@ bool Generator::scan(const std::string &element, const Dims &dims, int depth,
     flags += " exclusive";
   if (random.chance(0.3)) {
     flags += " reverse";
+#ifdef AVOID
+    if (how == "left")
+#else
     if (how == "left" && random.chance(0.7))
+#endif
       how = "right";
   }
   std::string along = " along \"" + random.pick(dims) + "\"" + flags + " : ";
@@ -628,7 +632,10 @@ bool Generator::contract(const std::string &element, const Dims &dims,
     head += " acc(" + acc.ref() + " : " + acc.type() + ")";
   }
   head += " over " + quotedList(over);
-  static const std::vector<std::string> orders = {"left", "right", "tree"};
+  std::vector<std::string> orders = {"left", "right", "tree"};
+#ifdef AVOID
+  orders.erase(orders.begin() + 1);
+#endif
   if (random.chance(0.35))
     head += " {order = #tile<order " + random.pick(orders) + ">}";
   result = emit(head + " : " + a.type() + ", " + b.type() + " -> " +

@@ -119,7 +119,7 @@ struct ViewSpec {
   uint64_t seed = 0;
   /// Dense row-major arrays at small reductions.
   bool plainLayout = false;
-  /// The view whose memory this one shares exactly; empty for none.
+  /// The earlier view whose memory this one shares; empty for none.
   std::string sameAs;
 };
 

@@ -90,6 +90,7 @@ void runSeed(uint64_t seed, const std::vector<Isa> &levels, bool isolated,
     ++totals.reasons[outcome.message.substr(outcome.message.rfind('['))];
     return;
   case Status::Invalid:
+  case Status::Races:
     ++totals.invalid;
     if (totals.invalid < 4)
       std::cout << "seed " << seed << ": invalid: " << outcome.message << "\n";

@@ -156,8 +156,24 @@ private:
         all.push_back(
             {value, statement.head.rfind("arith.constant", 0) == 0 ||
                         statement.head.rfind("tile.load", 0) == 0});
+      // A combining region keeps its laws only as it is.
+      for (size_t i = 0; i < statement.regions.size(); ++i)
+        if (i >= statement.headers.size() || statement.headers[i].empty())
+          collect(statement.regions[i], all);
+    }
+  }
+
+  /// The values that are identities of combining regions.
+  static void collectIdentities(const Block &block,
+                                std::set<std::string> &names) {
+    for (const Statement &statement : block) {
+      for (const char *keyword : {"identity(", "init("})
+        if (size_t at = statement.head.find(keyword); at != std::string::npos)
+          collectReferences(
+              statement.head.substr(at, statement.head.find(':', at) - at),
+              names);
       for (const Block &region : statement.regions)
-        collect(region, all);
+        collectIdentities(region, names);
     }
   }
 
@@ -171,7 +187,9 @@ private:
       std::set<std::string> used;
       collectReferences(printBlock(best.body, 0), used);
       const Value &value = all[i].value;
-      if (!used.count(value.name))
+      std::set<std::string> identities;
+      collectIdentities(best.body, identities);
+      if (!used.count(value.name) || identities.count(value.name))
         continue;
       int tries = 0;
       for (size_t j = i; j-- > 0 && tries < 4;) {
