@@ -23,6 +23,7 @@ namespace tessera {
 /// until they are written.
 class Buffer {
 public:
+  /// Of data(), in bytes.
   static constexpr int64_t alignment = 64;
 
   /// An empty buffer.
@@ -32,12 +33,14 @@ public:
   /// the system has not enough.
   static Result<Buffer> allocate(int64_t bytes);
 
+  /// Takes the memory; `other` is empty afterwards.
   Buffer(Buffer &&other) noexcept;
   Buffer &operator=(Buffer &&other) noexcept;
   ~Buffer();
 
   /// Null only for a buffer of 0 bytes.
   void *data() const { return memory; }
+  /// Its size in bytes.
   int64_t size() const { return bytes; }
 
   /// The memory as elements of type T.

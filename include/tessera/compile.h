@@ -22,6 +22,8 @@
 
 namespace tessera {
 
+/// What a compilation fixes beside the shapes of its arguments. Everything has
+/// a default.
 struct CompileOptions {
   /// What the trace fixes. `storage` is taken from the arguments of `Float`
   /// parameters where there are any.

@@ -17,6 +17,7 @@
 
 namespace tessera {
 
+/// What is known of a device.
 struct DeviceInfo {
   /// "cpu".
   std::string kind;

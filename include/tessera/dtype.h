@@ -21,6 +21,8 @@
 
 namespace tessera {
 
+/// The type of an array's elements. F8E4M3 is the finite variant ("fn"): it has
+/// NaN and no infinity.
 enum class DType : uint8_t {
   Bool,
   I8,

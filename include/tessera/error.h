@@ -22,6 +22,7 @@
 
 namespace tessera {
 
+/// Whose mistake an error is.
 enum class ErrorFamily {
   /// The author's program is wrong; `where` is the author's source line.
   Diagnostic,
@@ -43,12 +44,14 @@ struct SourcePosition {
   unsigned column = 0;
 };
 
+/// What went wrong, for a program (family, code) and for people (message).
 struct Error {
   ErrorFamily family = ErrorFamily::Internal;
   /// A stable short identifier, for example "launch.extent-mismatch".
   std::string code;
   /// Lower case, no full stop: what was found, what was expected, what to do.
   std::string message;
+  /// The author's line, or the place in a text file; unknown for other errors.
   SourcePosition where;
 
   /// "file:line:column: error: message [code]", without the position when it
@@ -60,15 +63,20 @@ struct Error {
 /// Diagnostic, Launch and Usage, 3 for Unsupported, 4 for Internal.
 int exitCode(ErrorFamily family);
 
-/// Either a value or an Error.
+/// Either a value or an Error. Ask before taking either: reading the value of a
+/// failure, or the error of a success, is a mistake of the caller.
 template <typename T> class [[nodiscard]] Result {
 public:
+  /// A success.
   Result(T value) : state(std::in_place_index<0>, std::move(value)) {}
+  /// A failure.
   Result(Error error) : state(std::in_place_index<1>, std::move(error)) {}
 
+  /// Whether there is a value.
   bool ok() const { return state.index() == 0; }
   explicit operator bool() const { return ok(); }
 
+  /// The value; requires ok().
   T &operator*() {
     assert(ok());
     return *std::get_if<0>(&state);
@@ -77,9 +85,11 @@ public:
     assert(ok());
     return *std::get_if<0>(&state);
   }
+  /// A member of the value; requires ok().
   T *operator->() { return &**this; }
   const T *operator->() const { return &**this; }
 
+  /// The error; requires !ok().
   const Error &error() const {
     assert(!ok());
     return *std::get_if<1>(&state);
@@ -92,11 +102,15 @@ private:
 /// A call that yields nothing but may fail.
 template <> class [[nodiscard]] Result<void> {
 public:
+  /// A success.
   Result() = default;
+  /// A failure.
   Result(Error error) : failure(std::in_place_index<1>, std::move(error)) {}
 
+  /// Whether the call succeeded.
   bool ok() const { return failure.index() == 0; }
   explicit operator bool() const { return ok(); }
+  /// The error; requires !ok().
   const Error &error() const {
     assert(!ok());
     return *std::get_if<1>(&failure);

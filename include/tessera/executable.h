@@ -43,6 +43,7 @@ using StageEntry = int32_t (*)(void *const *data, const int64_t *strides,
 /// One grid of independent programs; the stages of a kernel run in order.
 struct Stage {
   StageEntry entry = nullptr;
+  /// The function's name in the object file.
   std::string symbol;
   /// Number of programs in the grid.
   int64_t programs = 0;
@@ -56,15 +57,20 @@ struct Stage {
 /// What the executable was compiled to accept for one view parameter.
 struct ViewParameter {
   std::string name;
+  /// The storage type of its elements.
   DType dtype = DType::F32;
+  /// Whether the kernel may store to it.
   bool writable = false;
+  /// In elements, one per axis; a launch needs exactly these.
   std::vector<int64_t> extents;
   /// Per axis: true when the compiled code assumes a stride of one element.
   std::vector<bool> unitStride;
 };
 
+/// What the executable accepts for one scalar parameter.
 struct ScalarParameter {
   std::string name;
+  /// The type the value is converted to.
   DType dtype = DType::F32;
   /// The value used when the caller gives none; NaN bits never stand for
   /// "none", `hasDefault` says so.
@@ -72,6 +78,7 @@ struct ScalarParameter {
   double defaultValue = 0;
 };
 
+/// A parameter of an executable.
 using Parameter = std::variant<ViewParameter, ScalarParameter>;
 
 /// How the compiled code treats memory shared between a writable view and the
@@ -87,8 +94,11 @@ enum class AliasMode {
 
 /// The runtime's half of an executable: plain data, no compiler types.
 struct ExecutableInfo {
+  /// The kernel's name.
   std::string kernel;
+  /// In the order of launch arguments.
   std::vector<Parameter> parameters;
+  /// In the order in which they run.
   std::vector<Stage> stages;
   AliasMode alias = AliasMode::Disjoint;
   /// Messages of the checks a stage can report, by number minus one.
@@ -106,6 +116,7 @@ struct ExecutableInfo {
 /// at the end of the list.
 using Argument = std::variant<TensorRef, double, int64_t>;
 
+/// What a launch may decide. Everything has a default.
 struct LaunchOptions {
   /// Threads that may take part, the caller included; 0 means all of the pool.
   int threads = 0;
@@ -115,10 +126,14 @@ struct LaunchOptions {
 
 class PreparedLaunch;
 
+/// A compiled kernel. Copies share the code; a copy is cheap.
 class Executable {
 public:
+  /// Wraps what a compiler made; see tessera/compile.h for where executables
+  /// come from.
   explicit Executable(ExecutableInfo info);
 
+  /// What it was compiled for.
   const ExecutableInfo &info() const { return *shared; }
 
   /// Checks every argument (count, rank, dtype, extents, strides, alignment of

@@ -27,10 +27,14 @@ namespace tessera {
 /// An array that owns its memory: dense, row-major.
 struct Array {
   Buffer buffer;
+  /// The storage type of its elements.
   DType dtype = DType::F32;
+  /// In elements, one per axis.
   std::vector<int64_t> extents;
 
-  /// A dense array of uninitialized elements.
+  /// A dense array of uninitialized elements. Fails with Unsupported
+  /// (memory.exhausted) when its size does not fit 63 bits or the system has
+  /// not enough.
   static Result<Array> allocate(DType dtype, std::vector<int64_t> extents);
 
   /// A view of the whole array, valid while the array is.
@@ -55,7 +59,8 @@ Result<Array> readNpy(const std::string &path,
 /// Writes the view, dense and row-major; bf16 and the 8-bit floats as raw bytes
 /// ('<V2', '|V1'). The data goes to a temporary file in the same directory that
 /// is renamed once it is complete: `path` holds the old file or the new one,
-/// never a part. An existing `path` must be a regular file.
+/// never a part. An existing `path` must be a regular file. Errors are of
+/// family Usage and name the file.
 Result<void> writeNpy(const std::string &path, const TensorRef &tensor);
 
 } // namespace tessera

@@ -25,9 +25,10 @@ struct TensorRef {
   std::vector<int64_t> extents;
   std::vector<int64_t> strides;
 
-  /// A dense row-major view.
+  /// A dense row-major view; extents in elements, at least 0.
   static TensorRef dense(void *data, DType dtype, std::vector<int64_t> extents);
 
+  /// The number of axes.
   int64_t rank() const { return static_cast<int64_t>(extents.size()); }
   /// The product of the extents (1 for rank 0).
   int64_t elements() const;

@@ -7,15 +7,16 @@
 
 #include "driver/facts.h"
 
-#include "tessera/dtype.h"
+#include "codegen/cpu/math_accuracy.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
 
@@ -134,9 +135,8 @@ private:
 
 } // namespace
 
-WorkEstimate
-estimateWork(tile::KernelOp kernel, const KernelAnalysis &analysis,
-             const std::vector<std::vector<int64_t>> &extents) {
+WorkEstimate estimateWork(tile::KernelOp kernel, const KernelAnalysis &analysis,
+                          const std::vector<std::vector<int64_t>> &extents) {
   return WorkCounter(kernel, analysis, extents).run();
 }
 
@@ -177,7 +177,7 @@ SummationPlan summationOf(const Plan &plan) {
       // The vectors that do not fill an iteration and the tail go to the first
       // partial sum of each lane.
       int64_t tail = nest.tail == TailForm::Scalar ? nest.lanes : 1;
-      take(nest.lanes * nest.unroll, nest.unroll + tail);
+      take(nest.partials, nest.unroll + tail);
     }
   return result.value_or(SummationPlan());
 }
@@ -225,7 +225,78 @@ static std::optional<RealizedAccess> realizedAccess(Operation *op) {
   return std::nullopt;
 }
 
-void countRealized(ModuleOp module, Facts &facts) {
+static std::optional<vmath::Function> functionOf(Operation *op) {
+  using vmath::Function;
+  return llvm::TypeSwitch<Operation *, std::optional<Function>>(op)
+      .Case([](math::ExpOp) { return Function::Exp; })
+      .Case([](math::Exp2Op) { return Function::Exp2; })
+      .Case([](math::ExpM1Op) { return Function::Expm1; })
+      .Case([](tile::SigmoidOp) { return Function::Sigmoid; })
+      .Case([](math::TanhOp) { return Function::Tanh; })
+      .Case([](math::ErfOp) { return Function::Erf; })
+      .Case([](math::LogOp) { return Function::Log; })
+      .Case([](math::Log2Op) { return Function::Log2; })
+      .Case([](math::Log1pOp) { return Function::Log1p; })
+      .Case([](math::RsqrtOp) { return Function::Rsqrt; })
+      .Case([](math::SinOp) { return Function::Sin; })
+      .Case([](math::CosOp) { return Function::Cos; })
+      .Default([](Operation *) { return std::nullopt; });
+}
+
+/// Counts a function's use and states its error.
+static void noteFunction(vmath::Function function, Type type, Isa isa,
+                         tile::Tier tier, Facts &facts) {
+  bool isF64 = getElementTypeOrSelf(type).isF64();
+  StringRef name = vmath::name(function);
+  for (FunctionUse &use : facts.functions)
+    if (use.name == name && use.isF64 == isF64) {
+      ++use.uses;
+      return;
+    }
+  vmath::MathIsa level = isa == Isa::Avx512 ? vmath::MathIsa::Avx512
+                         : isa == Isa::Avx2 ? vmath::MathIsa::Avx2
+                                            : vmath::MathIsa::Baseline;
+  vmath::Accuracy accuracy = tier == tile::Tier::Strict
+                                 ? vmath::Accuracy::Strict
+                                 : vmath::Accuracy::Default;
+  vmath::StatedBound bound =
+      vmath::statedBound(function, isF64, accuracy, level);
+  facts.functions.push_back({name.str(), isF64, bound.constant, bound.perX, 1});
+}
+
+void describeKernel(tile::KernelOp kernel, const KernelAnalysis &analysis,
+                    Facts &facts) {
+  auto accumulate = [&](std::string what, Type type) {
+    std::string name;
+    llvm::raw_string_ostream(name) << tile::getElement(type);
+    std::pair<std::string, std::string> entry{std::move(what), name};
+    if (!llvm::is_contained(facts.accumulations, entry))
+      facts.accumulations.push_back(std::move(entry));
+  };
+  kernel.walk([&](Operation *op) {
+    if (auto dim = dyn_cast<tile::DimOp>(op)) {
+      if (std::optional<int64_t> extent = constantIndex(dim.getExtent()))
+        facts.dims.emplace_back(dim.getName().str(), *extent);
+    } else if (auto reduce = dyn_cast<tile::ReduceOp>(op)) {
+      accumulate("reduce " +
+                     tile::stringifyCombiner(reduce.getCombiner()).str(),
+                 reduce.getInputs()[0].getType());
+    } else if (auto scan = dyn_cast<tile::ScanOp>(op)) {
+      accumulate("scan " + tile::stringifyCombiner(scan.getCombiner()).str(),
+                 scan.getInputs()[0].getType());
+    } else if (auto contract = dyn_cast<tile::ContractOp>(op)) {
+      accumulate("contract", contract.getResult().getType());
+    }
+    if (std::optional<Access> access = getAccess(op))
+      for (unsigned axis = 0; axis < access->axes.size(); ++axis) {
+        ++facts.bounds.axes;
+        facts.bounds.checked += analysis.accesses.needsCheck(*access, axis);
+      }
+  });
+}
+
+void countRealized(ModuleOp module, const Target &target, tile::Tier tier,
+                   Facts &facts) {
   auto constant = [](Value value) { return constantIndex(value); };
   // Entry functions only switch the floating-point state.
   for (auto function : module.getOps<func::FuncOp>()) {
@@ -250,6 +321,9 @@ void countRealized(ModuleOp module, Facts &facts) {
         facts.loops.push_back(std::move(fact));
         return;
       }
+      if (std::optional<vmath::Function> function = functionOf(op))
+        noteFunction(*function, op->getOperand(0).getType(), target.isa, tier,
+                     facts);
       std::optional<RealizedAccess> access = realizedAccess(op);
       if (!access)
         return;

@@ -51,7 +51,31 @@ struct AccessCounts {
   int64_t scalarStores = 0;
 };
 
+/// A vector-math function that was emitted.
+struct FunctionUse {
+  std::string name;
+  /// Whether its elements are f64 instead of f32.
+  bool isF64 = false;
+  /// Its stated error: at most constant + perX |x| units in the last place.
+  double constant = 0;
+  double perX = 0;
+  int64_t uses = 0;
+};
+
+/// How the axes of the kernel's accesses were proved to stay in bounds.
+struct BoundsFact {
+  int64_t axes = 0;
+  int64_t checked = 0;
+};
+
 struct Facts {
+  /// The kernel's dimensions with constant extents, in order.
+  std::vector<std::pair<std::string, int64_t>> dims;
+  BoundsFact bounds;
+  std::vector<FunctionUse> functions;
+  /// Combining operations with the type they accumulate in: "reduce add",
+  /// "f32".
+  std::vector<std::pair<std::string, std::string>> accumulations;
   std::vector<LoopFact> loops;
   AccessCounts accesses;
   WorkEstimate work;
@@ -65,8 +89,14 @@ WorkEstimate estimateWork(tile::KernelOp kernel, const KernelAnalysis &analysis,
 /// How the sums of the plan are formed.
 SummationPlan summationOf(const Plan &plan);
 
-/// Counts loops and accesses of the realized module, before it is lowered.
-void countRealized(mlir::ModuleOp module, Facts &facts);
+/// Notes dimensions, bounds and accumulation types of the specialized kernel.
+void describeKernel(tile::KernelOp kernel, const KernelAnalysis &analysis,
+                    Facts &facts);
+
+/// Counts loops, accesses and functions of the realized module, before it is
+/// lowered.
+void countRealized(mlir::ModuleOp module, const Target &target, tile::Tier tier,
+                   Facts &facts);
 
 } // namespace tessera
 

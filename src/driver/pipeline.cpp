@@ -10,10 +10,13 @@
 #include "codegen/llvm/codegen.h"
 #include "dialect/specialize.h"
 #include "realize/cpu/realize.h"
+#include "support/env.h"
 
 #include "llvm/Support/raw_ostream.h"
 
+#include <atomic>
 #include <chrono>
+#include <fstream>
 
 using namespace mlir;
 
@@ -48,8 +51,29 @@ std::string printed(Operation *op) {
 
 } // namespace
 
+/// Adds, to the stage texts a request wants, files in TESSERA_DUMP_DIR.
+static CompileRequest withDumps(const CompileRequest &request,
+                                const std::string &kernel) {
+  std::optional<std::string> folder =
+      support::envText(support::EnvVariable::DumpDir);
+  if (!folder)
+    return request;
+  static std::atomic<int> serial = 0;
+  CompileRequest dumping = request;
+  std::string prefix =
+      *folder + "/" + kernel + "." + std::to_string(serial++) + ".";
+  dumping.stageText = [prefix, inner = request.stageText](const char *stage,
+                                                          std::string text) {
+    std::ofstream(prefix + stage + ".txt") << text;
+    if (inner)
+      inner(stage, std::move(text));
+  };
+  return dumping;
+}
+
 Result<PipelineResult> compileForCpu(tile::KernelOp kernel,
-                                     const CompileRequest &request) {
+                                     const CompileRequest &given) {
+  const CompileRequest request = withDumps(given, kernel.getSymName().str());
   PipelineResult result;
   StepLog step(result.times);
   const Target &target = getTarget(request.isa);
@@ -84,7 +108,9 @@ Result<PipelineResult> compileForCpu(tile::KernelOp kernel,
   // What the report says is read off before lowering rewrites it.
   result.facts.work = estimateWork(kernel, *analysis, request.extents);
   result.facts.summation = summationOf(realized->plan);
-  countRealized(realized->module.get(), result.facts);
+  describeKernel(kernel, *analysis, result.facts);
+  countRealized(realized->module.get(), target, kernel.getTier(),
+                result.facts);
 
   // Math functions become arithmetic, then machine code.
   CodegenOptions options;

@@ -232,7 +232,7 @@ Result<CompiledKernel> Program::compile(const CompileRequest &given) const {
 
   auto start = std::chrono::steady_clock::now();
   Result<std::shared_ptr<LoadedObject>> code =
-      loadObject(compiled->object, state->name, /*debug=*/false);
+      loadObject(compiled->object, state->name);
   if (!code)
     return code.error();
   ExecutableInfo info;
@@ -240,6 +240,7 @@ Result<CompiledKernel> Program::compile(const CompileRequest &given) const {
   info.alias = request.alias;
   info.checks = compiled->checks;
   info.code = *code;
+  info.command = request.command;
   for (Stage stage : compiled->stages) {
     stage.entry =
         reinterpret_cast<StageEntry>((*code)->lookup(stage.symbol));
@@ -271,7 +272,8 @@ Result<CompiledKernel> Program::compile(const CompileRequest &given) const {
   WorkEstimate estimate = compiled->facts.work;
   return CompiledKernel{Executable(std::move(info)),
                         std::move(compiled->object), std::move(summary),
-                        std::move(times), std::move(report), summation, estimate};
+                        std::move(times), std::move(report), summation,
+                        estimate};
 }
 
 Result<CompiledKernel>

@@ -50,6 +50,11 @@ struct CompileRequest {
   Isa isa = Isa::X86_64;
   /// Check data-dependent indices before anything is written.
   bool validate = false;
+  /// Put what the machine code itself tells (stack use, registers) into the
+  /// report, which costs disassembling it.
+  bool machineFacts = false;
+  /// The command that compiles this again, for the launch log; may be empty.
+  std::string command;
   /// Receives the text of each stage: "tile", "loops", "llvm", "asm".
   std::function<void(const char *stage, std::string text)> stageText;
 };

@@ -8,9 +8,12 @@
 #include "driver/text.h"
 
 #include "mlir/Parser/Parser.h"
+#include "llvm/ADT/StringExtras.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <sstream>
 
 using namespace mlir;
@@ -46,43 +49,187 @@ Result<std::string> readTextFile(const std::string &path) {
   return text.str();
 }
 
-/// Fails where brackets nest too deeply, strings and comments aside.
-static Result<void> checkNesting(const std::string &text,
-                                 const std::string &fileName) {
-  int64_t depth = 0;
-  unsigned line = 1, column = 0;
-  for (size_t i = 0; i < text.size(); ++i) {
-    char c = text[i];
-    ++column;
-    if (c == '\n') {
-      ++line;
-      column = 0;
-    } else if (c == '/' && i + 1 < text.size() && text[i + 1] == '/') {
-      while (i + 1 < text.size() && text[i + 1] != '\n')
-        ++i;
-    } else if (c == '"') {
-      while (++i < text.size() && text[i] != '"' && text[i] != '\n') {
-        ++column;
-        if (text[i] == '\\')
-          ++i;
+namespace {
+
+/// Reads text as the parser's lexer does, as far as nesting needs it, and fails
+/// where the parser would recurse too deeply or take too long: at brackets, at
+/// aliases that stand for nested or ever longer text, at numbers of very many
+/// digits, and at affine maps, which Tile IR does without and whose expressions
+/// recurse at every operator.
+class NestingCheck {
+public:
+  NestingCheck(const std::string &text, const std::string &fileName)
+      : text(text), fileName(fileName) {}
+
+  Result<void> run() {
+    for (; at < text.size(); ++at) {
+      char c = text[at];
+      if (c == '\n') {
+        ++line;
+        lineBegin = at + 1;
+        continue;
       }
-      if (i < text.size() && text[i] == '\n')
-        --i;
-    } else if (c == '{' || c == '(' || c == '[' || c == '<') {
-      if (++depth > maxNesting)
-        return Error{ErrorFamily::Diagnostic,
-                     "text.nesting",
-                     "brackets nest deeper than " +
-                         std::to_string(maxNesting) + " levels",
-                     {fileName, line, column}};
-    } else if (c == '}' || c == ')' || c == ']' || c == '>') {
-      // The arrow is not a bracket.
-      if (c != '>' || i == 0 || text[i - 1] != '-')
-        --depth;
+      if (llvm::isSpace(c))
+        continue;
+      if (c == '/' && peek() == '/') {
+        while (at + 1 < text.size() && text[at + 1] != '\n')
+          ++at;
+        continue;
+      }
+      bool isArrow = c == '>' && last == '-';
+      if (Result<void> result = token(c); !result)
+        return result;
+      last = text[at];
+      continues = last == '=' || isArrow;
     }
+    return {};
   }
-  return {};
-}
+
+private:
+  /// What an alias stands for.
+  struct Alias {
+    int64_t depth = 0;
+    int64_t length = 0;
+  };
+  static constexpr int64_t maxAliasLength = 1 << 20;
+  static constexpr size_t maxNumberLength = 1024;
+
+  char peek() const { return at + 1 < text.size() ? text[at + 1] : '\0'; }
+
+  Error fail(std::string message) const {
+    return Error{ErrorFamily::Diagnostic, "text.nesting", std::move(message),
+                 {fileName, line, static_cast<unsigned>(at - lineBegin + 1)}};
+  }
+
+  Result<void> token(char c) {
+    if (c == '"')
+      return skipString();
+    if (c == '#' || c == '!')
+      return aliasOrDialectName();
+    if (llvm::isAlpha(c) || c == '_')
+      return word();
+    if (llvm::isDigit(c))
+      return number();
+    ++current.length;
+    if (c == '{' || c == '(' || c == '[' || c == '<') {
+      ++depth;
+      return reach(depth);
+    }
+    // The arrow is not a bracket.
+    bool closes = c == '}' || c == ')' || c == ']' || (c == '>' && last != '-');
+    if (closes && depth > 0)
+      --depth;
+    return {};
+  }
+
+  Result<void> reach(int64_t level) {
+    current.depth = std::max(current.depth, level);
+    if (level > maxNesting)
+      return fail("brackets nest deeper than " + std::to_string(maxNesting) +
+                  " levels");
+    return {};
+  }
+
+  Result<void> skipString() {
+    size_t begin = at;
+    while (++at < text.size() && text[at] != '"' && text[at] != '\n')
+      if (text[at] == '\\' && peek() != '\n')
+        ++at;
+    // An unfinished string is the parser's to report.
+    if (at < text.size() && text[at] == '\n')
+      --at;
+    current.length += static_cast<int64_t>(at - begin);
+    return {};
+  }
+
+  std::string name() {
+    size_t begin = at;
+    auto isPart = [](char c) {
+      return llvm::isAlnum(c) || c == '_' || c == '$' || c == '.' || c == '-';
+    };
+    while (at + 1 < text.size() && isPart(text[at + 1])) {
+      // "f32->f32" ends before the arrow.
+      if (text[at + 1] == '-' && at + 2 < text.size() && text[at + 2] == '>')
+        break;
+      ++at;
+    }
+    return text.substr(begin, at - begin + 1);
+  }
+
+  Result<void> word() {
+    bool beginsLine =
+        text.find_first_not_of(" \t\r", lineBegin) == at && depth == 0;
+    std::string found = name();
+    current.length += static_cast<int64_t>(found.size());
+    if (found == "affine_map" || found == "affine_set")
+      return fail("found '" + found + "', which Tile IR text does not use");
+    // An op of the top level ends an alias's definition.
+    if (beginsLine && !continues)
+      finishAlias();
+    return {};
+  }
+
+  /// The parser takes time quadratic in the digits.
+  Result<void> number() {
+    size_t begin = at;
+    while (llvm::isAlnum(peek()))
+      ++at;
+    size_t length = at - begin + 1;
+    current.length += static_cast<int64_t>(length);
+    if (length <= maxNumberLength)
+      return {};
+    at = begin;
+    return fail("found a number of " + std::to_string(length) +
+                " characters, expected at most " +
+                std::to_string(maxNumberLength));
+  }
+
+  Result<void> aliasOrDialectName() {
+    std::string found = name();
+    size_t next = text.find_first_not_of(" \t\r\n", at + 1);
+    bool defines = next != text.npos && text[next] == '=' &&
+                   (next + 1 == text.size() || text[next + 1] != '=');
+    if (defines && depth == 0) {
+      finishAlias();
+      defining = found;
+      return {};
+    }
+    auto known = aliases.find(found);
+    if (known == aliases.end()) {
+      current.length += static_cast<int64_t>(found.size());
+      return {};
+    }
+    current.length += known->second.length;
+    if (current.length > maxAliasLength && !defining.empty())
+      return fail("'" + defining + "' stands for more than " +
+                  std::to_string(maxAliasLength) + " characters");
+    return reach(depth + 1 + known->second.depth);
+  }
+
+  void finishAlias() {
+    if (!defining.empty())
+      aliases[defining] = current;
+    defining.clear();
+    current = {};
+  }
+
+  const std::string &text;
+  const std::string &fileName;
+  size_t at = 0;
+  size_t lineBegin = 0;
+  unsigned line = 1;
+  int64_t depth = 0;
+  /// The last character that is no space.
+  char last = '\0';
+  /// It was "=" or "->", after which a definition goes on.
+  bool continues = false;
+  /// The alias being defined, empty for none.
+  std::string defining;
+  Alias current;
+  std::map<std::string, Alias> aliases;
+};
+
+} // namespace
 
 static SourcePosition positionOf(Location loc) {
   SourcePosition position;
@@ -99,7 +246,7 @@ static SourcePosition positionOf(Location loc) {
 Result<OwningOpRef<ModuleOp>> parseTileText(const std::string &text,
                                             const std::string &fileName,
                                             MLIRContext &context) {
-  if (Result<void> nesting = checkNesting(text, fileName); !nesting)
+  if (Result<void> nesting = NestingCheck(text, fileName).run(); !nesting)
     return nesting.error();
   std::optional<Error> first;
   int64_t further = 0;
@@ -136,7 +283,7 @@ Result<OwningOpRef<ModuleOp>> parseTileText(const std::string &text,
               std::to_string(tile::textVersion) + " : i64}'");
   if (version.getValue() != tile::textVersion)
     return at("found Tile IR version " +
-              std::to_string(version.getValue().getSExtValue()) +
+              llvm::toString(version.getValue(), 10, /*Signed=*/true) +
               ", this build reads version " +
               std::to_string(tile::textVersion));
   return module;

@@ -1,12 +1,13 @@
-//===- interp/options.h - What an interpretation takes and gives -*- C++ -*-===//
+//===- interp/options.h - What an interpretation takes and gives -*- C++
+//-*-===//
 //
 // Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 //
-// The plain data around interpret() (interp/interpreter.h), free of MLIR so that
-// tools and tests can include it cheaply.
+// The plain data around interpret() (interp/interpreter.h), free of MLIR so
+// that tools and tests can include it cheaply.
 //
 //===----------------------------------------------------------------------===//
 

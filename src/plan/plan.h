@@ -49,6 +49,12 @@ struct NestPlan {
   /// dimension also the number of independent partial results.
   int64_t unroll = 1;
   TailForm tail = TailForm::Mask;
+  /// Iterations of a long summation after which the partial sums are added to
+  /// outer ones, so that errors grow with the root of the length; 0 for none.
+  int64_t sumBlock = 0;
+  /// The number of partial sums of a summation, as far as its rounding errors
+  /// are concerned.
+  int64_t partials = 1;
   /// Estimated time of one run of the nest on one thread.
   double nanoseconds = 0;
   std::vector<Reason> reasons;

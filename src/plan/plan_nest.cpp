@@ -10,6 +10,7 @@
 #include "llvm/ADT/SmallSet.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 using namespace mlir;
@@ -38,6 +39,7 @@ public:
     chooseVectorDim();
     chooseUnroll();
     chooseTail();
+    chooseSumBlock();
     estimate();
     return std::move(plan);
   }
@@ -248,6 +250,39 @@ private:
       plan.tail = pins.tail == "mask" ? TailForm::Mask : TailForm::Scalar;
   }
 
+  /// Whether the nest adds up elements along its lanes in any order.
+  bool sumsAlongLanes() const {
+    if (plan.vectorDim.empty() || phase.reduced.size() != 1 ||
+        phase.reduced[0] != plan.vectorDim)
+      return false;
+    return llvm::any_of(phase.roots, [](const Root &root) {
+      auto reduce = dyn_cast_or_null<tile::ReduceOp>(root.op);
+      return root.kind == Root::Kind::Reduce &&
+             reduce.getCombiner() == tile::Combiner::Add &&
+             reduce.getOrder() == tile::Order::Unordered;
+    });
+  }
+
+  void chooseSumBlock() {
+    if (!sumsAlongLanes())
+      return;
+    int64_t extent = *analysis.dims.extent(phase.reduced[0]);
+    int64_t group = plan.lanes * plan.unroll;
+    int64_t groups = extent / group;
+    plan.partials = group;
+    constexpr int64_t shortest = 64;
+    if (groups <= 2 * shortest)
+      return;
+    plan.sumBlock = std::max<int64_t>(
+        shortest, int64_t(std::sqrt(double(groups))));
+    int64_t chain =
+        plan.sumBlock + (groups + plan.sumBlock - 1) / plan.sumBlock;
+    plan.partials = std::max(group, extent / chain);
+    reason("sum.blocks", "partial sums are added up every " +
+                             Twine(plan.sumBlock) +
+                             " iterations to bound their rounding errors");
+  }
+
   /// A rough time, good enough to size tasks: per element and vector of 512
   /// bits, fractions of a nanosecond for values, accesses and long functions.
   void estimate() {
@@ -255,8 +290,9 @@ private:
     for (StringAttr dim : llvm::concat<const StringAttr>(phase.kept,
                                                          phase.reduced))
       elements *= double(analysis.dims.extent(dim).value_or(16));
-    double perElement = 0.01 * double(values) + 0.05 * double(accesses.size()) +
-                        0.2 * double(expensive);
+    double perElement = 0.005 * double(values) +
+                        0.02 * double(accesses.size()) +
+                        0.12 * double(expensive);
     double width = plan.vectorDim.empty() ? 16 : 16.0 / double(plan.lanes);
     plan.nanoseconds = 5 + elements * perElement * width;
   }

@@ -23,7 +23,8 @@ Result<GuardedArray> GuardedArray::create(std::string name, DType dtype,
   int64_t bytes = sizeInBytes(dtype);
   for (int64_t extent : extents)
     if (extent != 0 && __builtin_mul_overflow(bytes, extent, &bytes))
-      return Error{ErrorFamily::Usage, "usage.extents",
+      return Error{ErrorFamily::Usage,
+                   "usage.extents",
                    fmt::format("array '{}' of extents {} has more than 2^63 "
                                "bytes",
                                name, describeExtents(extents)),
@@ -31,7 +32,8 @@ Result<GuardedArray> GuardedArray::create(std::string name, DType dtype,
   TensorRef tensor = TensorRef::dense(nullptr, dtype, extents);
   if (!strides.empty()) {
     if (strides.size() != extents.size())
-      return Error{ErrorFamily::Usage, "usage.strides",
+      return Error{ErrorFamily::Usage,
+                   "usage.strides",
                    fmt::format("array '{}' has {} strides, expected {}", name,
                                strides.size(), extents.size()),
                    {}};
@@ -39,10 +41,11 @@ Result<GuardedArray> GuardedArray::create(std::string name, DType dtype,
   }
   std::optional<ByteRange> range = reachableBytes(tensor);
   if (!range)
-    return Error{ErrorFamily::Usage, "usage.strides",
-                 fmt::format("array '{}' reaches further than 2^63 bytes",
-                             name),
-                 {}};
+    return Error{
+        ErrorFamily::Usage,
+        "usage.strides",
+        fmt::format("array '{}' reaches further than 2^63 bytes", name),
+        {}};
   Result<support::GuardedBuffer> buffer =
       support::GuardedBuffer::create(range->end - range->begin, edge);
   if (!buffer) {

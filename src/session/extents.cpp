@@ -87,12 +87,12 @@ private:
                  int64_t expected, std::string_view dim,
                  const std::string &because) const {
     auto source = from.find(dim);
-    return usage(fmt::format(
-        "input '{}': axis {} has extent {}, expected {} ({}{})", array.name,
-        axis, found, expected, because,
-        source == from.end() ? ""
-                             : fmt::format(", from input '{}'",
-                                           source->second)));
+    return usage(
+        fmt::format("input '{}': axis {} has extent {}, expected {} ({}{})",
+                    array.name, axis, found, expected, because,
+                    source == from.end()
+                        ? ""
+                        : fmt::format(", from input '{}'", source->second)));
   }
 
   const kernels::Operator &op;
@@ -134,8 +134,7 @@ programExtents(const Program &program, const RunRequest &request) {
                                parameter.name, extents->size(),
                                describeExtents(*extents), parameter.rank));
   }
-  std::map<std::string, int64_t> dims(request.dims.begin(),
-                                      request.dims.end());
+  std::map<std::string, int64_t> dims(request.dims.begin(), request.dims.end());
   if (!complete || !dims.empty()) {
     for (const auto &[name, extent] : program.dimsFromExtents(known))
       if (auto [entry, isNew] = dims.emplace(name, extent);

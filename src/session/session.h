@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// One call from an operator of the table, or a program, to a verdict about every
-// element it wrote:
+// One call from an operator of the table, or a program, to a verdict about
+// every element it wrote:
 //
 //   auto result = session::runOperator(*kernels::findOperator("softmax"),
 //                                      {.dims = {{"rows", 3}, {"cols", 17}}});
@@ -59,7 +59,8 @@ struct RunRequest {
   Arrays inputs = {};
   Backend backend = Backend::Cpu;
   Isa isa = hostIsa();
-  Tier tier = Tier::Default;
+  /// Default for an operator, what the text says for a program.
+  std::optional<Tier> tier = {};
   /// Check data-dependent indices before anything is written.
   bool validate = true;
   /// Strides of an array in elements, by name; absent ones are dense.
@@ -68,6 +69,8 @@ struct RunRequest {
   std::map<std::string, std::string, std::less<>> inPlace = {};
   /// The end of each array that touches a guard page.
   Edge edge = Edge::End;
+  /// Disassemble the code for the report (driver/program.h).
+  bool machineFacts = false;
   /// Receives the text of each stage (driver/program.h).
   std::function<void(const char *stage, std::string text)> stageText = {};
 };
@@ -85,7 +88,7 @@ struct RunValues {
   TaskPool *pool = nullptr;
   bool verify = true;
   /// Prepared runs to time after the checked one, until about this many seconds
-  /// are spent; 0 for none. At least three are made otherwise.
+  /// are spent; 0 for none. At least one is made otherwise.
   double timeSeconds = 0;
 };
 
@@ -143,8 +146,8 @@ public:
   CompiledOperator &operator=(CompiledOperator &&) noexcept;
   ~CompiledOperator();
 
-  /// Makes the arguments, launches, times and verifies. A verdict of wrong is no
-  /// error; failing launches are.
+  /// Makes the arguments, launches, times and verifies. A verdict of wrong is
+  /// no error; failing launches are.
   Result<RunResult> run(const RunValues &values = {});
 
   const Program &program() const;

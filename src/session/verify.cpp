@@ -43,11 +43,11 @@ public:
   void integer(int64_t linear, int64_t found, int64_t expected) {
     if (found == expected)
       return;
-    noteError(std::fabs(static_cast<double>(found) -
-                        static_cast<double>(expected)),
+    noteError(
+        std::fabs(static_cast<double>(found) - static_cast<double>(expected)),
+        0);
+    noteWrong(linear, static_cast<double>(found), static_cast<double>(expected),
               0);
-    noteWrong(linear, static_cast<double>(found),
-              static_cast<double>(expected), 0);
   }
 
   Result<void> floating(int64_t linear, double found, const Bounded &expected) {
@@ -69,13 +69,11 @@ private:
     if (!std::isfinite(found) || !std::isfinite(expected.value))
       return;
     long double error = std::fabs(found - expected.value);
-    noteError(static_cast<double>(error),
-              static_cast<double>(expected.radius));
+    noteError(static_cast<double>(error), static_cast<double>(expected.radius));
     if (expected.radius > 0)
       result.boundUsed =
-          std::max(result.boundUsed, std::min(1.0, static_cast<double>(
-                                                       error /
-                                                       expected.radius)));
+          std::max(result.boundUsed,
+                   std::min(1.0, static_cast<double>(error / expected.radius)));
   }
 
   void reject(int64_t linear, double found, const Bounded &expected) {
@@ -122,8 +120,8 @@ private:
 
   void noteWrong(int64_t linear, double found, double expected, double bound) {
     if (result.wrong++ == 0)
-      result.firstWrong = WrongElement{indexOf(linear, result.extents), found,
-                                       expected, bound};
+      result.firstWrong =
+          WrongElement{indexOf(linear, result.extents), found, expected, bound};
   }
 
   OutputResult &result;
@@ -151,11 +149,11 @@ Result<OutputResult> judgeOutput(const std::string &name,
   result.extents = actual.extents;
   result.elements = actual.elements();
   bool floating = isFloat(actual.dtype);
-  size_t known =
-      expected.integers.empty() ? expected.floats.size()
-                                : expected.integers.size();
+  size_t known = expected.integers.empty() ? expected.floats.size()
+                                           : expected.integers.size();
   if (known != static_cast<size_t>(result.elements))
-    return Error{ErrorFamily::Internal, "verify.size",
+    return Error{ErrorFamily::Internal,
+                 "verify.size",
                  fmt::format("the oracle made {} elements for output '{}', "
                              "which has {}",
                              known, name, result.elements),
@@ -165,10 +163,9 @@ Result<OutputResult> judgeOutput(const std::string &name,
   kernels::forEachElement(actual, [&](void *address, int64_t linear) {
     size_t i = static_cast<size_t>(linear);
     if (floating || expected.integers.empty()) {
-      double found =
-          floating ? kernels::loadFloatElement(actual.dtype, address)
-                   : static_cast<double>(
-                         kernels::loadIntegerElement(actual.dtype, address));
+      double found = floating ? kernels::loadFloatElement(actual.dtype, address)
+                              : static_cast<double>(kernels::loadIntegerElement(
+                                    actual.dtype, address));
       const Bounded &value = expected.floats[i];
       if (!floating && !value.leftRange) {
         judge.integer(linear,

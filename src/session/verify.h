@@ -52,7 +52,8 @@ struct OutputResult {
 };
 
 /// What an output should hold, in row-major order: `floats` for floating types;
-/// for the others `integers`, or `floats` with exact values where that is empty.
+/// for the others `integers`, or `floats` with exact values where that is
+/// empty.
 struct Expected {
   std::vector<Bounded> floats;
   std::vector<int64_t> integers;

@@ -7,6 +7,8 @@
 
 #include "target/target.h"
 
+#include "support/env.h"
+
 #include <array>
 
 namespace tessera {
@@ -79,9 +81,19 @@ std::vector<Isa> hostIsas() {
   return isas;
 }
 
+Isa defaultIsa() {
+  std::optional<std::string> wanted =
+      support::envText(support::EnvVariable::Isa);
+  if (wanted)
+    for (const Target &target : targets)
+      if (target.name == *wanted && target.isa <= hostIsa())
+        return target.isa;
+  return hostIsa();
+}
+
 Result<Isa> parseIsa(std::string_view text, bool forOtherHost) {
   if (text == "native")
-    return hostIsa();
+    return defaultIsa();
   std::string known = "native";
   for (const Target &target : targets) {
     known += ", " + target.name;

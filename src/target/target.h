@@ -63,6 +63,10 @@ Isa hostIsa();
 /// The levels this machine can run, lowest first.
 std::vector<Isa> hostIsas();
 
+/// The level to compile for when none is asked for: the host's, or what the
+/// debugging variable TESSERA_ISA names, as far as the host can run it.
+Isa defaultIsa();
+
 /// Parses "x86-64", "avx2", "avx512" or "native"; a level that the host cannot
 /// run is an Unsupported error unless `forOtherHost`.
 Result<Isa> parseIsa(std::string_view text, bool forOtherHost = false);

@@ -2,6 +2,7 @@
 # and, through FileCheck, what must come out.
 
 import os
+import sys
 
 import lit.formats
 
@@ -19,6 +20,10 @@ for name in ("ASAN_OPTIONS", "LSAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
 
+# %status N COMMAND: succeeds if the exit status is N, and passes on all output.
+config.substitutions.append(("%status", '"%s" %s/cli/Inputs/status.py' % (
+    sys.executable, config.test_source_root)))
+config.substitutions.append(("%python", sys.executable))
 # %examples is the folder of sample kernels and arrays, %source the repository.
 config.substitutions.append(("%examples", config.tessera_source_dir + "/examples"))
 config.substitutions.append(("%source", config.tessera_source_dir))

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "command_line.h"
+#include "tools/tessera/command_line.h"
 
 #include "support/env.h"
 
@@ -117,8 +117,8 @@ Result<Tier> parseTier(const std::string &text) {
     return Tier::Default;
   if (text == "fast")
     return Tier::Fast;
-  return usage("tier", fmt::format("--tier {}: expected strict, default or fast",
-                                   text));
+  return usage(
+      "tier", fmt::format("--tier {}: expected strict, default or fast", text));
 }
 
 Result<session::Backend> parseTarget(const std::string &text) {
@@ -127,13 +127,14 @@ Result<session::Backend> parseTarget(const std::string &text) {
   if (text == "interp")
     return session::Backend::Interpreter;
   if (text == "cuda" || text == "metal")
-    return Error{ErrorFamily::Unsupported, "unsupported.target",
+    return Error{ErrorFamily::Unsupported,
+                 "unsupported.target",
                  fmt::format("--target {}: this build generates code for CPUs "
                              "only; use cpu or interp",
                              text),
                  {}};
-  return usage("target", fmt::format("--target {}: expected cpu or interp",
-                                     text));
+  return usage("target",
+               fmt::format("--target {}: expected cpu or interp", text));
 }
 
 /// Edit distance, for "did you mean".
@@ -145,8 +146,8 @@ size_t distance(std::string_view a, std::string_view b) {
     size_t diagonal = row[0];
     row[0] = i;
     for (size_t j = 1; j <= b.size(); ++j) {
-      size_t next = std::min({row[j] + 1, row[j - 1] + 1,
-                              diagonal + (a[i - 1] != b[j - 1])});
+      size_t next = std::min(
+          {row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1])});
       diagonal = row[j];
       row[j] = next;
     }
@@ -162,13 +163,12 @@ Error unknownOperator(const std::string &what) {
       bestDistance = d;
       best = op.name;
     }
-  return usage("operator",
-               fmt::format("unknown operator '{}'{}; see tessera list, or give "
-                           "a file FILE.mlir",
-                           what,
-                           best.empty()
-                               ? ""
-                               : fmt::format(", did you mean '{}'", best)));
+  return usage(
+      "operator",
+      fmt::format(
+          "unknown operator '{}'{}; see tessera list, or give "
+          "a file FILE.mlir",
+          what, best.empty() ? "" : fmt::format(", did you mean '{}'", best)));
 }
 
 /// A parameter's name, dtype and direction, before anything is compiled.
@@ -235,7 +235,8 @@ Result<void> readInputs(const CommonOptions &options, Subject &subject,
     Result<Array> read = readNpy(input.value, array->dtype);
     if (!read) {
       Error error = read.error();
-      error.message = fmt::format("--input {}: {}", input.name, error.message);
+      error.message = fmt::format("--input {}={}: {}", input.name, input.value,
+                                  error.message);
       return error;
     }
     subject.arrays.push_back(std::make_unique<Array>(std::move(*read)));
@@ -305,9 +306,9 @@ void addCommonOptions(CLI::App &verb, CommonOptions &options) {
       ->type_name("NAME=VALUE")
       ->allow_extra_args(false);
   verb.add_option("--tier", options.tier,
-                  "numeric tier: strict, default or fast (docs/semantics.md)")
-      ->type_name("TIER")
-      ->capture_default_str();
+                  "numeric tier: strict, default or fast (docs/semantics.md); "
+                  "absent, default or what the file says")
+      ->type_name("TIER");
   verb.add_option("--isa", options.isa,
                   "instruction set: native, x86-64, avx2 or avx512")
       ->type_name("ISA")
@@ -329,10 +330,12 @@ Result<Subject> makeSubject(const CommonOptions &options, SubjectOptions how) {
   if (!backend)
     return backend.error();
   request.backend = *backend;
-  Result<Tier> tier = parseTier(options.tier);
-  if (!tier)
-    return tier.error();
-  request.tier = *tier;
+  if (!options.tier.empty()) {
+    Result<Tier> tier = parseTier(options.tier);
+    if (!tier)
+      return tier.error();
+    request.tier = *tier;
+  }
   Result<Isa> isa = parseIsa(options.isa, how.otherHosts);
   if (!isa) {
     Error error = isa.error();
@@ -354,9 +357,8 @@ Result<Subject> makeSubject(const CommonOptions &options, SubjectOptions how) {
       return status.error();
 
   subject.op = kernels::findOperator(options.what);
-  bool isFile =
-      !subject.op && (options.what.ends_with(".mlir") ||
-                      options.what.find('/') != std::string::npos);
+  bool isFile = !subject.op && (options.what.ends_with(".mlir") ||
+                                options.what.find('/') != std::string::npos);
   if (!subject.op && !isFile)
     return unknownOperator(options.what);
   if (subject.op && !options.kernel.empty())
@@ -418,14 +420,14 @@ Result<void> checkWritable(const std::string &path, std::string_view option) {
   std::filesystem::path folder =
       target.has_parent_path() ? target.parent_path() : ".";
   auto fail = [&](std::string why) {
-    return usage("file", fmt::format("{}: cannot write '{}': {}", option, path,
-                                     why));
+    return usage("file",
+                 fmt::format("{}: cannot write '{}': {}", option, path, why));
   };
   if (!std::filesystem::is_directory(folder, code))
     return fail(fmt::format("there is no folder '{}'", folder.string()));
   if (::access(folder.c_str(), W_OK) != 0)
-    return fail(fmt::format("folder '{}': {}", folder.string(),
-                            std::strerror(errno)));
+    return fail(
+        fmt::format("folder '{}': {}", folder.string(), std::strerror(errno)));
   if (std::filesystem::exists(target, code) &&
       !std::filesystem::is_regular_file(target, code))
     return fail("it is there and no regular file");
@@ -465,7 +467,8 @@ Result<void> writeFile(const std::string &path, std::string_view content,
 }
 
 std::string shapeText(const std::vector<int64_t> &extents) {
-  return extents.empty() ? "scalar" : fmt::format("{}", fmt::join(extents, "x"));
+  return extents.empty() ? "scalar"
+                         : fmt::format("{}", fmt::join(extents, "x"));
 }
 
 } // namespace tessera::cli

@@ -36,7 +36,7 @@ struct CommonOptions {
   std::vector<std::string> inputs;
   std::vector<std::string> outputs;
   std::vector<std::string> settings;
-  std::string tier = "default";
+  std::string tier;
   std::string isa = "native";
   std::string json;
   bool validate = false;

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "command_line.h"
-#include "header.h"
+#include "tools/tessera/command_line.h"
+#include "tools/tessera/header.h"
 
 #include "fmt/format.h"
 
@@ -31,22 +31,24 @@ Result<int> compile(const CompileOptions &options) {
   std::set<std::string> kinds;
   for (const std::string &kind : options.emit) {
     if (kind == "so" || kind == "ptx" || kind == "cubin" || kind == "msl")
-      return Error{ErrorFamily::Unsupported, "unsupported.emit",
+      return Error{ErrorFamily::Unsupported,
+                   "unsupported.emit",
                    fmt::format("--emit {}: this build emits obj and header "
                                "only",
                                kind),
                    {}};
     if (kind != "obj" && kind != "header")
-      return usage("emit", fmt::format("--emit {}: expected obj or header",
-                                       kind));
+      return usage("emit",
+                   fmt::format("--emit {}: expected obj or header", kind));
     if (!kinds.insert(kind).second)
-      return usage("duplicate", fmt::format("--emit: '{}' is given twice",
-                                            kind));
+      return usage("duplicate",
+                   fmt::format("--emit: '{}' is given twice", kind));
   }
   bool both = kinds.size() == 2;
   std::string headerPath =
-      both ? std::filesystem::path(options.path).replace_extension(".h").string()
-           : options.path;
+      both
+          ? std::filesystem::path(options.path).replace_extension(".h").string()
+          : options.path;
   if (both && headerPath == options.path)
     return usage("file", fmt::format("-o {}: expected the object's name, the "
                                      "header's ends in .h",
@@ -59,6 +61,7 @@ Result<int> compile(const CompileOptions &options) {
   if (!subject)
     return subject.error();
   Isa isa = subject->request.isa;
+  subject->request.machineFacts = !options.common.json.empty();
   Result<session::Compilation> compiled =
       subject->compile(session::Assume::LastAxisAdjacent);
   if (!compiled)

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "command_line.h"
-#include "render.h"
+#include "tools/tessera/command_line.h"
+#include "tools/tessera/render.h"
 
 #include "support/env.h"
 #include "tessera/device.h"
@@ -31,9 +31,9 @@ bool selfTest(Isa isa) {
   request.isa = isa;
   Result<session::RunResult> result =
       session::runOperator(*kernels::findOperator("softmax"), request);
-  double seconds = std::chrono::duration<double>(
-                       std::chrono::steady_clock::now() - start)
-                       .count();
+  double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+          .count();
   bool passed = result && result->passed();
   fmt::print("  {:<8} softmax 5x37, compiled, run and verified in {}: {}\n",
              name(isa), timeText(seconds), passed ? "PASS" : "FAIL");

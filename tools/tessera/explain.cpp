@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "command_line.h"
-#include "render.h"
+#include "tools/tessera/command_line.h"
+#include "tools/tessera/render.h"
 
 #include "fmt/format.h"
 
@@ -23,7 +23,8 @@ Result<int> explain(const ExplainOptions &options) {
   const std::string &stage = options.stage;
   if (stage != "tile" && stage != "plan" && stage != "loops" &&
       stage != "llvm" && stage != "asm")
-    return Error{ErrorFamily::Usage, "usage.stage",
+    return Error{ErrorFamily::Usage,
+                 "usage.stage",
                  fmt::format("--stage {}: expected tile, plan, loops, llvm or "
                              "asm",
                              stage),
@@ -32,6 +33,7 @@ Result<int> explain(const ExplainOptions &options) {
   if (!subject)
     return subject.error();
   std::string text;
+  subject->request.machineFacts = true;
   if (stage != "plan")
     subject->request.stageText = [&](const char *name, std::string content) {
       if (stage == name)
@@ -71,11 +73,12 @@ Action addExplain(CLI::App &app) {
                    "realized loops; llvm: optimized LLVM IR; asm: assembly")
       ->type_name("tile|plan|loops|llvm|asm")
       ->capture_default_str();
-  verb->footer("Examples:\n"
-               "  tessera explain softmax --dims rows=64,cols=1000\n"
-               "  tessera explain softmax --stage asm --isa avx2\n"
-               "  tessera explain examples/my_kernel.mlir --dims rows=4,cols=64 "
-               "--json report.json");
+  verb->footer(
+      "Examples:\n"
+      "  tessera explain softmax --dims rows=64,cols=1000\n"
+      "  tessera explain softmax --stage asm --isa avx2\n"
+      "  tessera explain examples/my_kernel.mlir --dims rows=4,cols=64 "
+      "--json report.json");
   return [options] {
     Result<int> status = explain(*options);
     return status ? *status : report(status.error());

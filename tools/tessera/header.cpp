@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "header.h"
+#include "tools/tessera/header.h"
 
 #include "fmt/format.h"
 #include "fmt/ranges.h"
@@ -19,9 +19,10 @@ namespace {
 std::string upper(std::string_view text) {
   std::string result;
   for (char c : text)
-    result += std::isalnum(static_cast<unsigned char>(c))
-                  ? static_cast<char>(std::toupper(static_cast<unsigned char>(c)))
-                  : '_';
+    result +=
+        std::isalnum(static_cast<unsigned char>(c))
+            ? static_cast<char>(std::toupper(static_cast<unsigned char>(c)))
+            : '_';
   return result;
 }
 
@@ -54,6 +55,13 @@ const char *cType(DType dtype) {
     return "double";
   }
   return "void";
+}
+
+/// The default of a scalar, as short as its type allows.
+std::string defaultText(const ScalarParameter &scalar) {
+  if (scalar.dtype == DType::F32)
+    return fmt::format("{}", static_cast<float>(scalar.defaultValue));
+  return fmt::format("{}", scalar.defaultValue);
 }
 
 /// Writes the header of one kernel.
@@ -115,11 +123,10 @@ private:
           required += fmt::format("{}strides[{}] must be 1",
                                   required.empty() ? "" : ", ", stride + axis);
       }
-      std::string where =
-          view.extents.empty()
-              ? "no strides"
-              : fmt::format("strides[{}..{}]", stride,
-                            stride + view.extents.size() - 1);
+      std::string where = view.extents.empty()
+                              ? "no strides"
+                              : fmt::format("strides[{}..{}]", stride,
+                                            stride + view.extents.size() - 1);
       add(" *   data[{}]: {}, {}{}{} of {}; {}{}{}\n", i, view.name,
           view.writable ? "" : "const ", cType(view.dtype), axes,
           name(view.dtype), where, required.empty() ? "" : "; ", required);
@@ -145,7 +152,7 @@ private:
       add(" *   slot {}: {}, {}{}\n", i, scalars[i]->name,
           cType(scalars[i]->dtype),
           scalars[i]->hasDefault
-              ? fmt::format(" (usually {})", scalars[i]->defaultValue)
+              ? fmt::format(" (usually {})", defaultText(*scalars[i]))
               : "");
   }
 
@@ -188,8 +195,7 @@ private:
         bool plain = scalars[i]->dtype == DType::F32 ||
                      scalars[i]->dtype == DType::F64 ||
                      isInteger(scalars[i]->dtype);
-        std::string value =
-            plain ? fmt::format("{}", scalars[i]->defaultValue) : "/*bits*/0";
+        std::string value = plain ? defaultText(*scalars[i]) : "/*bits*/0";
         add(" *   {0} {1} = {2}; memcpy(&scalars[{3}], &{1}, sizeof {1});\n",
             cType(scalars[i]->dtype), scalars[i]->name, value, i);
       }

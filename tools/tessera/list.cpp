@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "command_line.h"
+#include "tools/tessera/command_line.h"
 
 #include "fmt/format.h"
 #include "fmt/ranges.h"
@@ -63,8 +63,7 @@ void printOperator(const kernels::Operator &op) {
              outputs);
   if (!scalars.empty())
     fmt::print("    scalars {}\n", scalars);
-  fmt::print("    dtypes  {}; targets cpu, interp\n",
-             fmt::join(dtypes, ", "));
+  fmt::print("    dtypes  {}; targets cpu, interp\n", fmt::join(dtypes, ", "));
 }
 
 Json operatorJson(const kernels::Operator &op) {
@@ -102,8 +101,9 @@ Action addList(CLI::App &app) {
   auto json = std::make_shared<std::string>();
   CLI::App *verb = app.add_subcommand(
       "list", "operators, their dimensions, arrays, types and targets");
-  verb->add_option("--json", *json, "write the table as JSON; - for standard "
-                                    "output")
+  verb->add_option("--json", *json,
+                   "write the table as JSON; - for standard "
+                   "output")
       ->type_name("FILE");
   verb->footer("Example:\n  tessera list --json - | python3 -m json.tool");
   return [json] {
@@ -115,9 +115,9 @@ Action addList(CLI::App &app) {
     Json all = Json::array();
     for (const kernels::Operator &op : kernels::operators())
       all.push_back(operatorJson(op));
-    Result<void> status = writeFile(
-        *json, Json{{"schema", 1}, {"operators", all}}.dump(2) + "\n",
-        "--json");
+    Result<void> status =
+        writeFile(*json, Json{{"schema", 1}, {"operators", all}}.dump(2) + "\n",
+                  "--json");
     return status ? 0 : report(status.error());
   };
 }

@@ -5,11 +5,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "command_line.h"
+#include "tools/tessera/command_line.h"
 
 #include "fmt/format.h"
 
+#include <algorithm>
 #include <exception>
+#include <string_view>
 
 using namespace tessera;
 
@@ -22,15 +24,25 @@ int run(int argc, char **argv) {
                "tessera");
   app.require_subcommand(1);
   app.set_version_flag("--version", "tessera " TESSERA_VERSION);
-  app.footer("Exit status: 0 success, 1 verification failed, 2 bad usage or bad "
-             "input,\n3 unsupported, 4 internal error. See docs/cli.md.");
+  app.footer(
+      "Exit status: 0 success, 1 verification failed, 2 bad usage or bad "
+      "input,\n3 unsupported, 4 internal error. See docs/cli.md.");
   const std::pair<const char *, cli::Action> verbs[] = {
-      {"list", cli::addList(app)},
-      {"run", cli::addRun(app)},
-      {"explain", cli::addExplain(app)},
-      {"compile", cli::addCompile(app)},
+      {"list", cli::addList(app)},       {"run", cli::addRun(app)},
+      {"explain", cli::addExplain(app)}, {"compile", cli::addCompile(app)},
       {"doctor", cli::addDoctor(app)},
   };
+  if (argc > 1 && argv[1][0] != '-' &&
+      std::none_of(std::begin(verbs), std::end(verbs), [&](const auto &verb) {
+        return std::string_view(argv[1]) == verb.first;
+      })) {
+    fmt::print(
+        stderr,
+        "tessera: error: unknown verb '{}', expected list, run, explain, "
+        "compile or doctor\ntry: tessera --help\n",
+        argv[1]);
+    return 2;
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success &help) {

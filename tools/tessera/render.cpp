@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "render.h"
+#include "tools/tessera/render.h"
 
 #include "fmt/format.h"
 #include "nlohmann/json.hpp"
@@ -63,6 +63,14 @@ private:
     return value.is_string() ? value.get<std::string>() : value.dump();
   }
 
+  /// The strings of an array, separated by commas.
+  static std::string list(const Json &values) {
+    std::string joined;
+    for (const Json &value : values)
+      joined += (joined.empty() ? "" : ", ") + text(value);
+    return joined.empty() ? "one element" : joined;
+  }
+
   template <typename... Values>
   void line(int indent, fmt::format_string<Values...> form,
             Values &&...values) {
@@ -76,8 +84,8 @@ private:
          text(stage["symbol"]), text(stage["programs"]),
          grid.empty() ? "nothing" : grid, text(stage["scratch_bytes"]));
     for (const Json &nest : stage["nests"]) {
-      line(1, "nest     {} over [{}]", text(nest["computes"]),
-           text(nest["space"]));
+      line(1, "nest     {} over {}", text(nest["computes"]),
+           list(nest["space"]));
       if (nest["vector_dimension"].is_null())
         line(2, "scalar");
       else
@@ -93,16 +101,18 @@ private:
 
   void addLoops() {
     for (const Json &loop : report["loops"])
-      line(0, "loop     {}{} {}: step {}, {} trips, {} lanes{}",
-           std::string(2 * loop["depth"].get<size_t>(), ' '),
-           text(loop["kind"]), text(loop["variable"]), text(loop["step"]),
-           text(loop["trip_count"]), text(loop["lanes"]),
-           loop["carried_values"].get<int64_t>() > 0
-               ? fmt::format(", {} carried values", text(loop["carried_values"]))
-               : "");
+      line(
+          0, "loop     {}{} {}: step {}, trips {}, lanes {}{}",
+          std::string(2 * loop["depth"].get<size_t>(), ' '), text(loop["kind"]),
+          text(loop["variable"]), text(loop["step"]), text(loop["trip_count"]),
+          text(loop["lanes"]),
+          loop["carried_values"].get<int64_t>() > 0
+              ? fmt::format(", {} carried values", text(loop["carried_values"]))
+              : "");
     const Json &loads = report["vectorized_loads"];
-    line(0, "accesses {} of {} loads vectorized, {} masked loads, {} masked "
-            "stores, {} gathers",
+    line(0,
+         "accesses {} of {} loads vectorized, {} masked loads, {} masked "
+         "stores, {} gathers",
          text(loads["vector"]), text(loads["total"]),
          text(report["masked_accesses"]["loads"]),
          text(report["masked_accesses"]["stores"]), text(loads["gathers"]));
@@ -117,8 +127,9 @@ private:
          text(machine["isa"]), text(machine["vector_registers"]),
          text(machine["vector_bits"]), text(machine["object_bytes"]));
     for (const Json &symbol : machine["symbols"])
-      line(1, "{}: {} bytes of code, {} bytes of stack, {} stack accesses, {} "
-              "vector registers",
+      line(1,
+           "{}: {} bytes of code, {} bytes of stack, {} stack accesses, {} "
+           "vector registers",
            text(symbol["name"]), text(symbol["code_bytes"]),
            text(symbol["stack_bytes"]), text(symbol["stack_accesses"]),
            text(symbol["vector_registers_used"]));
@@ -126,8 +137,9 @@ private:
 
   void addWork() {
     const Json &work = report["work"];
-    line(0, "work     {} bytes read, {} bytes written, {:.4g} operations, "
-            "predicted {} on one thread",
+    line(0,
+         "work     {} bytes read, {} bytes written, {:.4g} operations, "
+         "predicted {} on one thread",
          text(work["bytes_read"]), text(work["bytes_written"]),
          work["flops"].get<double>(),
          timeText(work["predicted_seconds"].get<double>()));
@@ -136,9 +148,9 @@ private:
   void addPasses() {
     std::string times;
     for (const Json &pass : report["passes"])
-      times += fmt::format("{}{} {}", times.empty() ? "" : ", ",
-                           text(pass["name"]),
-                           timeText(pass["seconds"].get<double>()));
+      times +=
+          fmt::format("{}{} {}", times.empty() ? "" : ", ", text(pass["name"]),
+                      timeText(pass["seconds"].get<double>()));
     line(0, "passes   {}", times);
   }
 

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "command_line.h"
-#include "render.h"
+#include "tools/tessera/command_line.h"
+#include "tools/tessera/render.h"
 
 #include "fmt/format.h"
 #include "nlohmann/json.hpp"
@@ -72,8 +72,8 @@ struct Outcome {
 
 void printText(const Outcome &outcome) {
   const session::RunResult &result = outcome.result;
-  fmt::print("{}  {}  {}\n", outcome.compiled.program().name(),
-             outcome.shape(), outcome.target());
+  fmt::print("{}  {}  {}\n", outcome.compiled.program().name(), outcome.shape(),
+             outcome.target());
   for (const session::ArrayParameter &array : outcome.compiled.arrays()) {
     if (!array.isOutput)
       continue;
@@ -82,17 +82,17 @@ void printText(const Outcome &outcome) {
     for (const session::OutputResult &output : result.outputs) {
       if (output.name != array.name)
         continue;
-      line += fmt::format("  max error {:.3g}, bound {:.3g}  {}",
-                          output.maxError, output.bound,
-                          output.passed() ? "PASS" : "FAIL");
+      line +=
+          fmt::format("  max error {:.3g}, bound {:.3g}  {}", output.maxError,
+                      output.bound, output.passed() ? "PASS" : "FAIL");
       if (output.comparedWithInterpreter > 0)
         line += fmt::format("\n           {} of {} elements left the range "
                             "and were compared with the interpreter",
                             output.comparedWithInterpreter, output.elements);
       if (!output.passed())
-        line += fmt::format("\n           {} of {} elements are wrong, first {}",
-                            output.wrong, output.elements,
-                            output.firstWrong->str());
+        line += fmt::format(
+            "\n           {} of {} elements are wrong, first {}", output.wrong,
+            output.elements, output.firstWrong->str());
     }
     fmt::print("{}\n", line);
   }
@@ -118,8 +118,7 @@ void printLine(const Outcome &outcome) {
              outcome.compiled.program().name(), outcome.shape(),
              outcome.result.verified ? fmt::format("{:.2e}", error) : "-",
              outcome.result.verified ? fmt::format("{:.2e}", bound) : "-",
-             outcome.verdict(),
-             timed ? timeText(outcome.result.seconds) : "-",
+             outcome.verdict(), timed ? timeText(outcome.result.seconds) : "-",
              timed ? fmt::format("{:.1f}", outcome.gigabytesPerSecond()) : "-",
              shortened(outcome.plan(), 60));
 }
@@ -169,13 +168,15 @@ Json makeJson(const Outcome &outcome) {
 
 Result<int> run(const RunOptions &options) {
   if (options.format != "text" && options.format != "line")
-    return Error{ErrorFamily::Usage, "usage.format",
-                 fmt::format("--format {}: expected text or line",
-                             options.format),
-                 {}};
+    return Error{
+        ErrorFamily::Usage,
+        "usage.format",
+        fmt::format("--format {}: expected text or line", options.format),
+        {}};
   Result<Subject> subject = makeSubject(options.common);
   if (!subject)
     return subject.error();
+  subject->request.machineFacts = !options.common.json.empty();
   Result<session::CompiledOperator> compiled = subject->prepare();
   if (!compiled)
     return compiled.error();
@@ -188,8 +189,8 @@ Result<int> run(const RunOptions &options) {
   if (!result)
     return result.error();
 
-  bool failed = !result->problems.empty() ||
-                (options.verify && !result->passed());
+  bool failed =
+      !result->problems.empty() || (options.verify && !result->passed());
   Outcome outcome{options, *compiled, *result, subject->request.isa};
   bool jsonOnly = options.common.json == "-";
   if (!jsonOnly)
@@ -200,15 +201,15 @@ Result<int> run(const RunOptions &options) {
       if (Result<void> status = writeNpy(file, *compiled->array(output));
           !status) {
         Error error = status.error();
-        error.message = fmt::format("--output {}: {}", output, error.message);
+        error.message =
+            fmt::format("--output {}={}: {}", output, file, error.message);
         return error;
       }
   if (failed && !subject->outputFiles.empty())
     fmt::print(stderr, "tessera: verification failed, no output was written\n");
   if (!options.common.json.empty())
-    if (Result<void> status =
-            writeFile(options.common.json,
-                      makeJson(outcome).dump(2) + "\n", "--json");
+    if (Result<void> status = writeFile(
+            options.common.json, makeJson(outcome).dump(2) + "\n", "--json");
         !status)
       return status.error();
   return failed ? 1 : 0;

@@ -24,6 +24,7 @@ namespace tessera {
 /// A dimension of the traced kernel. Copies are the same dimension.
 class Dim {
 public:
+  /// No dimension yet; using it is an error.
   Dim() = default;
 
   /// Its extent as a scalar tile.
@@ -54,6 +55,7 @@ public:
   Extent step, total;
   detail::Site site;
 };
+/// Cuts a dimension; `size` is in elements, at least 1.
 Blocks blocks(const Dim &whole, Arg size);
 
 /// The position of a region's instance: a scope handle. It selects elements of
@@ -85,8 +87,10 @@ public:
   detail::Site where;
 };
 
+/// Multiplies the step, and the offset if there is one; `step` is not 0.
 DimExpr operator*(int64_t step, const DimExpr &expr);
 DimExpr operator*(const DimExpr &expr, int64_t step);
+/// Adds to the offset, an integer scalar, in elements of the axis.
 DimExpr operator+(const DimExpr &expr, Arg offset);
 DimExpr operator+(Arg offset, const DimExpr &expr);
 DimExpr operator-(const DimExpr &expr, Arg offset);
@@ -122,11 +126,13 @@ public:
 /// One or more dimensions: a dimension, a block, or a braced list of them.
 class DimList {
 public:
+  /// A dimension or a block in a braced list.
   struct Item {
     Item(const Dim &dim) : dim(dim) {}
     Item(const Coord &block) : dim(block.axis) {}
     Dim dim;
   };
+  /// No dimension: a scalar.
   DimList() = default;
   DimList(const Dim &dim) : dims{dim} {}
   DimList(const Coord &block) : dims{block.axis} {}

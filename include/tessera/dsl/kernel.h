@@ -131,14 +131,18 @@ concept Function = std::is_function_v<std::remove_pointer_t<F>>;
 
 } // namespace detail
 
+/// A kernel: a name, parameters and the author's function. Copies are the same
+/// kernel.
 class Kernel {
 public:
   const std::string &name() const;
   /// The parameters in order, optional ones and constants included.
   const std::vector<ParameterInfo> &parameters() const;
+  /// The pins; empty unless schedule() was called.
   const Schedule &schedule() const;
 
-  /// The same kernel with parts of its plan pinned.
+  /// The same kernel with parts of its plan pinned. Pins are checked when it is
+  /// compiled; one that cannot be met is an Unsupported error.
   Kernel schedule(Schedule pins) const;
 
   /// The kernel as Tile IR text, which carries its version. Fails with a
@@ -164,6 +168,8 @@ private:
   std::shared_ptr<const detail::KernelState> shared;
 };
 
+/// What kernel() does once the function's type is known; for the
+/// implementation.
 Kernel makeKernel(std::string_view name, std::string_view signature,
                   detail::Parameters parameters, detail::Body body,
                   detail::Site where);

@@ -34,14 +34,17 @@ namespace tessera {
 /// What a region runs over: a dimension, or a dimension in blocks.
 class Axis {
 public:
+  /// Every index of a dimension.
   Axis(const Dim &dim,
        std::source_location where = std::source_location::current())
       : dim(dim), where(where) {}
+  /// Every block of a dimension.
   Axis(const Blocks &blocks,
        std::source_location where = std::source_location::current())
       : dim(blocks.outer), inner(blocks.inner), step(blocks.step.value()),
         total(blocks.total.value()), isBlock(true), where(where) {}
 
+  // For the implementation.
   Dim dim, inner;
   detail::Value step, total;
   bool isBlock = false;
@@ -114,12 +117,15 @@ private:
 inline auto parallel(Axis a) {
   return detail::Region<1>(detail::RegionKind::Parallel, {a});
 }
+/// The same over pairs of indices.
 inline auto parallel(Axis a, Axis b) {
   return detail::Region<2>(detail::RegionKind::Parallel, {a, b});
 }
+/// The same over triples of indices.
 inline auto parallel(Axis a, Axis b, Axis c) {
   return detail::Region<3>(detail::RegionKind::Parallel, {a, b, c});
 }
+/// The same over quadruples of indices.
 inline auto parallel(Axis a, Axis b, Axis c, Axis d) {
   return detail::Region<4>(detail::RegionKind::Parallel, {a, b, c, d});
 }

@@ -86,6 +86,7 @@ public:
   /// The names of its dimensions, in axis order.
   std::vector<std::string> dims() const;
 
+  /// x += y is x = x + y, which defines a new value; the same for the others.
   Tile &operator+=(Arg other);
   Tile &operator-=(Arg other);
   Tile &operator*=(Arg other);
@@ -93,6 +94,7 @@ public:
   Tile &operator&=(Arg other);
   Tile &operator|=(Arg other);
 
+  // For the implementation.
   const detail::Value &value() const { return state; }
 
 private:
@@ -147,8 +149,10 @@ public:
     return arg;
   }
 
+  /// False for an operand that was left out.
   bool given() const { return kind != Kind::Absent; }
 
+  // For the implementation.
   detail::Value value;
   Kind kind = Kind::Absent;
   int64_t integer = 0;

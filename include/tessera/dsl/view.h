@@ -111,6 +111,7 @@ public:
   using ViewBase::ViewBase;
   using S = const Subscript &;
 
+  /// Elements of the view, one subscript per axis (dim.h).
   Ref operator()() const
     requires(rank == 0)
   {
@@ -152,6 +153,7 @@ public:
 template <typename T, int rank> class OptionalView : public View<T, rank> {
 public:
   using View<T, rank>::View;
+  /// Whether the call gives it.
   bool present() const { return this->state.present; }
 };
 
@@ -167,6 +169,7 @@ template <typename T> class OptionalScalar : public Tile {
 public:
   explicit OptionalScalar(const detail::Value &value, bool given)
       : Tile(value), given(given) {}
+  /// Whether the call gives it.
   bool present() const { return given; }
 
 private:
@@ -177,6 +180,7 @@ private:
 template <typename T> class Const {
 public:
   explicit Const(T value) : number(value) {}
+  /// The number.
   operator T() const { return number; }
   T value() const { return number; }
 
@@ -184,6 +188,7 @@ private:
   T number;
 };
 
+/// How a load treats elements that it does not read.
 struct LoadOptions {
   /// The value of elements outside the view or masked out; 0 if absent.
   Arg fill = {};
@@ -197,19 +202,25 @@ struct LoadOptions {
 Tile load(const Ref &elements, LoadOptions options = {},
           std::source_location where = std::source_location::current());
 
+/// Which elements a store or scatter leaves alone.
 struct StoreOptions {
   /// Where false, the element is left alone.
   Arg mask = {};
+  /// The author promises that every element lies within the view.
   bool promised = false;
 };
 /// Writes a tile, broadcast and reordered to the subscripts' dimensions and
 /// narrowed once. Elements outside the view are dropped.
 void store(const Ref &elements, Arg value, StoreOptions options = {});
 
-/// view[...] = view[...] + value (or max, min), element by element in row-major
-/// order of the value's dimensions, so repeated positions accumulate.
+/// view[...] = view[...] + value, element by element in row-major order of the
+/// value's dimensions, so repeated positions accumulate. The view's elements
+/// are of a type that tiles compute in, or narrowed at each step. Elements
+/// outside the view are dropped.
 void scatterAdd(const Ref &elements, Arg value, StoreOptions options = {});
+/// The same with max(view[...], value).
 void scatterMax(const Ref &elements, Arg value, StoreOptions options = {});
+/// The same with min(view[...], value).
 void scatterMin(const Ref &elements, Arg value, StoreOptions options = {});
 
 } // namespace tessera

@@ -266,7 +266,7 @@ int64_t formMultiplyAdds(ModuleOp module, const Target &target,
   int64_t formed = 0;
   SmallVector<Operation *> sums;
   module.walk([&](Operation *op) {
-    if (isa<arith::AddFOp, arith::SubFOp>(op))
+    if (isa<arith::AddFOp, arith::SubFOp>(op) && !op->hasAttr("tessera.ordered"))
       sums.push_back(op);
   });
   OpBuilder builder(module.getContext());

@@ -58,10 +58,10 @@ public:
   virtual void *lookup(const std::string &symbol) = 0;
 };
 
-/// Loads an object. `debug` registers it with debuggers and profilers.
+/// Loads an object under a name for messages. Its symbols are made known to gdb,
+/// and to perf when TESSERA_PERF asks for it.
 Result<std::shared_ptr<LoadedObject>> loadObject(const std::string &object,
-                                                 const std::string &name,
-                                                 bool debug);
+                                                 const std::string &name);
 
 } // namespace tessera
 

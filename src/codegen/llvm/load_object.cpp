@@ -7,17 +7,23 @@
 
 #include "codegen/llvm/codegen.h"
 
+#include "support/env.h"
+
 #include "llvm/ExecutionEngine/JITEventListener.h"
 #include "llvm/ExecutionEngine/Orc/CompileUtils.h"
 #include "llvm/ExecutionEngine/Orc/ExecutionUtils.h"
 #include "llvm/ExecutionEngine/Orc/LLJIT.h"
 #include "llvm/ExecutionEngine/Orc/RTDyldObjectLinkingLayer.h"
 #include "llvm/ExecutionEngine/SectionMemoryManager.h"
+#include "llvm/Object/ELFObjectFile.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/TargetSelect.h"
 
+#include <unistd.h>
+
 #include <atomic>
-#include <mutex>
+#include <fstream>
+#include <vector>
 
 namespace tessera {
 
@@ -50,9 +56,6 @@ private:
               });
           if (auto *gdb = llvm::JITEventListener::createGDBRegistrationListener())
             layer->registerJITEventListener(*gdb);
-          if (getenv("TESSERA_PERF"))
-            if (auto *perf = llvm::JITEventListener::createPerfJITEventListener())
-              layer->registerJITEventListener(*perf);
           return layer;
         });
     auto created = builder.create();
@@ -88,10 +91,51 @@ private:
   llvm::orc::JITDylib &library;
 };
 
+/// Appends the functions of a loaded object to the file where perf looks for
+/// symbols of generated code. All functions of an object are in one section, so
+/// one exported address tells where the others are.
+void writePerfMap(const std::string &object, LoadedObject &loaded) {
+  auto file = llvm::object::ObjectFile::createELFObjectFile(
+      llvm::MemoryBufferRef(object, "object"));
+  if (!file) {
+    llvm::consumeError(file.takeError());
+    return;
+  }
+  struct Symbol {
+    std::string name;
+    uint64_t value, size;
+  };
+  std::vector<Symbol> symbols;
+  std::optional<uint64_t> base;
+  for (llvm::object::ELFSymbolRef symbol :
+       llvm::cast<llvm::object::ELFObjectFileBase>(**file).symbols()) {
+    auto name = symbol.getName();
+    auto value = symbol.getValue();
+    if (!name || !value || symbol.getELFType() != llvm::ELF::STT_FUNC) {
+      if (!name)
+        llvm::consumeError(name.takeError());
+      if (!value)
+        llvm::consumeError(value.takeError());
+      continue;
+    }
+    symbols.push_back({name->str(), *value, symbol.getSize()});
+    if (!base)
+      if (void *address = loaded.lookup(symbols.back().name))
+        base = reinterpret_cast<uintptr_t>(address) - *value;
+  }
+  if (!base)
+    return;
+  std::ofstream map("/tmp/perf-" + std::to_string(getpid()) + ".map",
+                    std::ios::app);
+  for (const Symbol &symbol : symbols)
+    map << std::hex << *base + symbol.value << ' ' << symbol.size << " tessera:"
+        << symbol.name << '\n';
+}
+
 } // namespace
 
 Result<std::shared_ptr<LoadedObject>>
-loadObject(const std::string &object, const std::string &name, bool) {
+loadObject(const std::string &object, const std::string &name) {
   static std::atomic<uint64_t> serial = 0;
   Result<Linker *> linker = Linker::get();
   if (!linker)
@@ -115,6 +159,8 @@ loadObject(const std::string &object, const std::string &name, bool) {
   if (auto error = jit.addObjectFile(
           *library, llvm::MemoryBuffer::getMemBufferCopy(object, name)))
     return fail(std::move(error));
+  if (support::envFlag(support::EnvVariable::PerfMap))
+    writePerfMap(object, *loaded);
   return std::shared_ptr<LoadedObject>(loaded);
 }
 

@@ -12,12 +12,12 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "realize/cpu/combination.h"
 #include "realize/cpu/elementwise.h"
 #include "realize/cpu/nest.h"
 #include "realize/cpu/sort.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "mlir/IR/IRMapping.h"
 
 #include <limits>
 
@@ -104,75 +104,6 @@ private:
   Type element;
 };
 
-/// How the exact reductions and scans combine: by name or by region.
-template <typename Op> class Combination {
-public:
-  explicit Combination(Op op) : op(op) {}
-
-  SmallVector<Type> types(int64_t lanes) {
-    SmallVector<Type> list;
-    for (Value input : op.getInputs())
-      list.push_back(laneType(tile::getElement(input.getType()), lanes));
-    return list;
-  }
-
-  SmallVector<Value> inputs(NestEmitter &nest) {
-    SmallVector<Value> list;
-    for (Value input : op.getInputs())
-      list.push_back(nest.emit.splat(nest.value(input), nest.lanes));
-    return list;
-  }
-
-  SmallVector<Value> empty(NestEmitter &nest, int64_t lanes) {
-    SmallVector<Value> list;
-    if (op.getCombiner() == Combiner::Custom) {
-      for (Value identity : op.getIdentities())
-        list.push_back(nest.emit.splat(nest.r.scalar(identity), lanes));
-      return list;
-    }
-    list.push_back(emitEmpty(nest.emit, op.getCombiner(),
-                             tile::getElement(op.getInputs()[0].getType()),
-                             lanes));
-    return list;
-  }
-
-  SmallVector<Value> combine(NestEmitter &nest, ValueRange a, ValueRange b) {
-    if (op.getCombiner() != Combiner::Custom)
-      return {emitCombine(nest.emit, op.getCombiner(), a[0], b[0])};
-    Block &block = op.getRegion().front();
-    IRMapping map;
-    for (auto [argument, value] :
-         llvm::zip(block.getArguments(), llvm::concat<Value>(
-                                             SmallVector<Value>(a),
-                                             SmallVector<Value>(b))))
-      map.map(argument, value);
-    for (Operation &inner : block.without_terminator()) {
-      SmallVector<Value> operands;
-      for (Value operand : inner.getOperands())
-        operands.push_back(map.contains(operand) ? map.lookup(operand)
-                                                 : nest.r.scalar(operand));
-      Value result = emitElementwise(nest.emit, &inner, operands);
-      if (!result) {
-        nest.r.fail(&inner, "realize.combiner",
-                    "op '" + inner.getName().getStringRef() +
-                        "' is not supported in a combining region");
-        return SmallVector<Value>(a);
-      }
-      map.map(inner.getResult(0), result);
-    }
-    SmallVector<Value> results;
-    for (Value yielded : block.getTerminator()->getOperands())
-      results.push_back(nest.emit.splat(
-          map.contains(yielded) ? map.lookup(yielded)
-                                : nest.r.scalar(yielded),
-          lanesOf(a[0])));
-    return results;
-  }
-
-private:
-  Op op;
-};
-
 /// Any combiner, exactly: the state is the value and whether there is one.
 class ExactReduction : public Accumulator {
 public:
@@ -231,9 +162,7 @@ private:
   Order order;
 };
 
-/// tree(n) = combine(tree(h), tree(n - h)), h the largest power of two below n.
-/// Complete subtrees wait on a stack, at most one per power of two; the state is
-/// the number of elements so far.
+/// An ordered tree: the state is the number of elements so far.
 class TreeReduction : public Accumulator {
 public:
   explicit TreeReduction(tile::ReduceOp reduce) : combination(reduce) {
@@ -245,43 +174,14 @@ public:
   }
 
   SmallVector<Value> initial(NestEmitter &nest, int64_t lanes, bool) override {
-    std::vector<Value> &stack = stacks[nest.copy];
-    stack.clear();
-    for (Type type : combination.types(lanes))
-      stack.push_back(nest.r.allocateBytes(64 * slotBytes(type), "tree"));
+    stacks[nest.copy] =
+        std::make_unique<TreeStack>(nest.r, combination.types(lanes));
     return {nest.emit.integer(nest.b.getI64Type(), 0)};
   }
 
   SmallVector<Value> step(NestEmitter &nest, ValueRange state) override {
-    VectorEmitter &emit = nest.emit;
-    OpBuilder &b = nest.b;
-    SmallVector<Value> current = combination.inputs(nest);
-    Value zero = emit.integer(b.getI64Type(), 0);
-    Value one = emit.integer(b.getI64Type(), 1);
-    // While the lowest bits of the count are set, a subtree of the current size
-    // waits to be the left half.
-    SmallVector<Value> inits(current);
-    inits.push_back(zero);
-    auto whileOp = b.create<scf::WhileOp>(
-        emit.loc, TypeRange(ValueRange(inits)), inits,
-        [&](OpBuilder &, Location, ValueRange args) {
-          Value bit = b.create<arith::AndIOp>(
-              emit.loc,
-              b.create<arith::ShRUIOp>(emit.loc, state[0], args.back()), one);
-          b.create<scf::ConditionOp>(
-              emit.loc, emit.compare(arith::CmpIPredicate::ne, bit, zero),
-              args);
-        },
-        [&](OpBuilder &, Location, ValueRange args) {
-          SmallVector<Value> left = read(nest, args.back());
-          SmallVector<Value> joined =
-              combination.combine(nest, left, args.drop_back());
-          joined.push_back(emit.add(args.back(), one));
-          b.create<scf::YieldOp>(emit.loc, joined);
-        });
-    ValueRange final = whileOp.getResults();
-    write(nest, final.back(), final.drop_back());
-    return {emit.add(state[0], one)};
+    return {stacks[nest.copy]->push(state[0], combination.inputs(nest),
+                                    combiner(nest))};
   }
 
   SmallVector<Value> merge(NestEmitter &nest, ValueRange a,
@@ -291,74 +191,19 @@ public:
   }
 
   SmallVector<Value> finish(NestEmitter &nest, ValueRange state) override {
-    // From the smallest waiting subtree to the largest, each becomes the left
-    // half of the result so far.
-    VectorEmitter &emit = nest.emit;
-    OpBuilder &b = nest.b;
-    SmallVector<Value> inits = combination.empty(nest, nest.lanes);
-    inits.push_back(emit.boolean(1, false));
-    auto loop = b.create<scf::ForOp>(emit.loc, emit.index(0), emit.index(64),
-                                     emit.index(1), inits);
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToEnd(loop.getBody());
-    ValueRange args = loop.getRegionIterArgs();
-    Value level = emit.toI64(loop.getInductionVar());
-    Value one = emit.integer(b.getI64Type(), 1);
-    Value bit = b.create<arith::AndIOp>(
-        emit.loc, b.create<arith::ShRUIOp>(emit.loc, state[0], level), one);
-    Value present = emit.compare(arith::CmpIPredicate::ne, bit,
-                                 emit.integer(b.getI64Type(), 0));
-    auto ifOp = b.create<scf::IfOp>(emit.loc, TypeRange(args), present,
-                                    /*withElseRegion=*/true);
-    {
-      OpBuilder::InsertionGuard inner(b);
-      b.setInsertionPointToEnd(ifOp.thenBlock());
-      SmallVector<Value> left = read(nest, level);
-      SmallVector<Value> joined =
-          combination.combine(nest, left, args.drop_back());
-      for (size_t i = 0; i < joined.size(); ++i)
-        joined[i] = emit.select(args.back(), joined[i], left[i]);
-      joined.push_back(emit.boolean(1, true));
-      b.create<scf::YieldOp>(emit.loc, joined);
-      b.setInsertionPointToEnd(ifOp.elseBlock());
-      b.create<scf::YieldOp>(emit.loc, args);
-    }
-    b.create<scf::YieldOp>(emit.loc, ifOp.getResults());
-    return SmallVector<Value>(loop.getResults().drop_back());
+    return stacks[nest.copy]->total(
+        state[0], combination.empty(nest, nest.lanes), combiner(nest));
   }
 
 private:
-  static int64_t slotBytes(Type type) {
-    int64_t lanes = 1;
-    if (auto vector = dyn_cast<VectorType>(type))
-      lanes = vector.getNumElements();
-    return storageBytes(getElementTypeOrSelf(type)) * lanes;
-  }
-
-  Value slot(NestEmitter &nest, size_t part, Type type, Value level) {
-    Value bytes = nest.emit.mul(
-        level, nest.emit.integer(nest.b.getI64Type(), slotBytes(type)));
-    return nest.emit.offsetPointer(stacks[nest.copy][part], nest.b.getI8Type(),
-                                   bytes);
-  }
-
-  SmallVector<Value> read(NestEmitter &nest, Value level) {
-    SmallVector<Value> values;
-    for (auto [part, type] : llvm::enumerate(combination.types(nest.lanes)))
-      values.push_back(nest.emit.load(slot(nest, part, type, level),
-                                      getElementTypeOrSelf(type), nest.lanes,
-                                      Value()));
-    return values;
-  }
-
-  void write(NestEmitter &nest, Value level, ValueRange values) {
-    for (auto [part, value] : llvm::enumerate(values))
-      nest.emit.store(value, slot(nest, part, value.getType(), level),
-                      elementOf(value), Value());
+  TreeStack::Combine combiner(NestEmitter &nest) {
+    return [this, &nest](ValueRange a, ValueRange b) {
+      return combination.combine(nest, a, b);
+    };
   }
 
   Combination<tile::ReduceOp> combination;
-  llvm::DenseMap<int64_t, std::vector<Value>> stacks;
+  llvm::DenseMap<int64_t, std::unique_ptr<TreeStack>> stacks;
 };
 
 /// A scan in a fixed direction: each step also writes its element of the result.
@@ -597,10 +442,68 @@ private:
   bool reversed;
 };
 
+/// A contraction in tree order: the accumulator plus the tree of the products.
+class TreeContraction : public Accumulator {
+public:
+  explicit TreeContraction(tile::ContractOp contract)
+      : contract(contract),
+        element(tile::getElement(contract.getResult().getType())) {
+    op = contract;
+  }
+
+  SmallVector<Type> types(int64_t) override {
+    return {IntegerType::get(op->getContext(), 64)};
+  }
+
+  SmallVector<Value> initial(NestEmitter &nest, int64_t lanes, bool) override {
+    stacks[nest.copy] = std::make_unique<TreeStack>(
+        nest.r, SmallVector<Type>{laneType(element, lanes)});
+    return {nest.emit.integer(nest.b.getI64Type(), 0)};
+  }
+
+  SmallVector<Value> step(NestEmitter &nest, ValueRange state) override {
+    Value x = nest.emit.splat(nest.value(contract.getLhs()), nest.lanes);
+    Value y = nest.emit.splat(nest.value(contract.getRhs()), nest.lanes);
+    Value product = emitCombine(nest.emit, Combiner::Mul, x, y);
+    return {stacks[nest.copy]->push(state[0], {product}, adder(nest))};
+  }
+
+  SmallVector<Value> merge(NestEmitter &nest, ValueRange a,
+                           ValueRange) override {
+    nest.r.fail(op, "internal.tree", "an ordered tree was split");
+    return SmallVector<Value>(a);
+  }
+
+  SmallVector<Value> finish(NestEmitter &nest, ValueRange state) override {
+    VectorEmitter &emit = nest.emit;
+    Value zero = emit.zero(laneType(element, nest.lanes));
+    SmallVector<Value> total =
+        stacks[nest.copy]->total(state[0], {zero}, adder(nest));
+    if (!contract.getAcc())
+      return total;
+    Value acc = emit.splat(nest.value(contract.getAcc()), nest.lanes);
+    Value isEmpty = emit.compare(arith::CmpIPredicate::eq, state[0],
+                                 emit.integer(nest.b.getI64Type(), 0));
+    Value sum = emitOrderedCombine(emit, Combiner::Add, acc, total[0]);
+    return {emit.select(isEmpty, acc, sum)};
+  }
+
+private:
+  TreeStack::Combine adder(NestEmitter &nest) {
+    return [&nest](ValueRange a, ValueRange b) {
+      return SmallVector<Value>{
+          emitOrderedCombine(nest.emit, Combiner::Add, a[0], b[0])};
+    };
+  }
+
+  tile::ContractOp contract;
+  Type element;
+  llvm::DenseMap<int64_t, std::unique_ptr<TreeStack>> stacks;
+};
+
 } // namespace
 
-std::unique_ptr<Accumulator> makeAccumulator(Realizer &realizer,
-                                             const Root &root) {
+std::unique_ptr<Accumulator> makeAccumulator(const Root &root) {
   switch (root.kind) {
   case Root::Kind::Reduce: {
     auto reduce = cast<tile::ReduceOp>(root.op);
@@ -618,22 +521,11 @@ std::unique_ptr<Accumulator> makeAccumulator(Realizer &realizer,
   case Root::Kind::Contract: {
     auto contract = cast<tile::ContractOp>(root.op);
     if (contract.getOrder() == Order::Tree)
-      realizer.fail(root.op, "unsupported.contract-order",
-                    "a contraction of order 'tree' has no CPU realization; "
-                    "multiply and use tile.reduce");
+      return std::make_unique<TreeContraction>(contract);
     return std::make_unique<Contraction>(contract);
   }
   case Root::Kind::Scan: {
     auto scan = cast<tile::ScanOp>(root.op);
-    // Other orders would need a reduction of its own for every element.
-    Order natural = scan.getReverse() ? Order::Right : Order::Left;
-    if (scan.getOrder() != Order::Unordered && scan.getOrder() != natural)
-      realizer.fail(root.op, "unsupported.scan-order",
-                    "a " + Twine(scan.getReverse() ? "reverse" : "forward") +
-                        " scan of order '" +
-                        tile::stringifyOrder(scan.getOrder()) +
-                        "' has no CPU realization; use '" +
-                        tile::stringifyOrder(natural) + "' or 'unordered'");
     if (isFreeScan(scan))
       return std::make_unique<FreeScan>(scan);
     return std::make_unique<Scan>(scan);

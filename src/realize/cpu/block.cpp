@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "realize/cpu/combination.h"
 #include "realize/cpu/elementwise.h"
 #include "realize/cpu/nest.h"
 
@@ -397,12 +398,66 @@ template <typename Loop> void Realizer::runLoop(Loop op) {
   bind(op.getResults(), loop.getResults());
 }
 
+/// Inlines a combining region on scalars.
+SmallVector<Value> Realizer::combineScalars(Block &combine, ValueRange a,
+                                            ValueRange c) {
+  for (auto [argument, value] :
+       llvm::zip(combine.getArguments().take_front(a.size()), a))
+    setScalar(argument, value);
+  for (auto [argument, value] :
+       llvm::zip(combine.getArguments().drop_front(a.size()), c))
+    setScalar(argument, value);
+  runBlock(combine);
+  SmallVector<Value> results;
+  for (Value yielded : combine.getTerminator()->getOperands())
+    results.push_back(scalar(yielded));
+  return results;
+}
+
+/// combine(inits, tree over the contributions).
+void Realizer::runTreeFold(tile::FoldOp op) {
+  Block &body = op.getBody().front(), &combine = op.getCombine().front();
+  SmallVector<Type> types;
+  SmallVector<Value> inits;
+  for (Value init : op.getInits()) {
+    if (isTile(init))
+      return fail(op, "unsupported.fold-tree",
+                  "a fold of tiles in tree order has no CPU realization; load "
+                  "the contributions as a tile and use tile.reduce, or use the "
+                  "order 'left' or 'unordered'");
+    types.push_back(init.getType());
+    inits.push_back(scalar(init));
+  }
+  auto join = [&](ValueRange a, ValueRange c) {
+    return combineScalars(combine, a, c);
+  };
+  TreeStack stack(*this, types);
+  Value zero = emit.integer(b.getI64Type(), 0);
+  auto loop = b.create<scf::ForOp>(emit.loc, emit.index(0),
+                                   extent(op.getDimAttr()), emit.index(1),
+                                   ValueRange{zero});
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToEnd(loop.getBody());
+    setScalar(body.getArgument(0), loop.getInductionVar());
+    runBlock(body);
+    SmallVector<Value> contributed;
+    evaluateYield(body.getTerminator(), {}, contributed);
+    b.create<scf::YieldOp>(
+        emit.loc, stack.push(loop.getRegionIterArgs()[0], contributed, join));
+  }
+  Value count = loop.getResult(0);
+  SmallVector<Value> total = stack.total(count, inits, join);
+  SmallVector<Value> joined = join(inits, total);
+  Value isEmpty = emit.compare(arith::CmpIPredicate::eq, count, zero);
+  for (auto [result, init, value] :
+       llvm::zip(op.getResults(), inits, joined))
+    setScalar(result, emit.select(isEmpty, init, value));
+}
+
 void Realizer::runFold(tile::FoldOp op) {
   if (op.getOrder() == tile::Order::Tree)
-    return fail(op, "unsupported.fold-tree",
-                "a fold in tree order has no CPU realization; load the "
-                "contributions as a tile and use tile.reduce, or use the order "
-                "'left' or 'unordered'");
+    return runTreeFold(op);
   bool isRight = op.getOrder() == tile::Order::Right;
   Block &body = op.getBody().front(), &combine = op.getCombine().front();
   unsigned count = op.getInits().size();

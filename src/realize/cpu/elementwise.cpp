@@ -394,6 +394,14 @@ Value emitCombine(VectorEmitter &emit, tile::Combiner combiner, Value a,
   return {};
 }
 
+Value emitOrderedCombine(VectorEmitter &emit, tile::Combiner combiner, Value a,
+                         Value b) {
+  Value result = emitCombine(emit, combiner, a, b);
+  if (Operation *op = result.getDefiningOp())
+    op->setAttr("tessera.ordered", emit.b.getUnitAttr());
+  return result;
+}
+
 Value emitEmpty(VectorEmitter &emit, tile::Combiner combiner, Type element,
                 int64_t lanes) {
   double infinity = std::numeric_limits<double>::infinity();

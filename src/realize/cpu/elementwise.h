@@ -27,6 +27,11 @@ mlir::Value emitElementwise(VectorEmitter &emit, mlir::Operation *op,
 mlir::Value emitCombine(VectorEmitter &emit, tile::Combiner combiner,
                         mlir::Value a, mlir::Value b);
 
+/// The same, marked so that no multiply-add is formed from it: the result of an
+/// ordered reduction is exact to the last bit in every tier.
+mlir::Value emitOrderedCombine(VectorEmitter &emit, tile::Combiner combiner,
+                               mlir::Value a, mlir::Value b);
+
 /// The value that a reduction without elements has.
 mlir::Value emitEmpty(VectorEmitter &emit, tile::Combiner combiner,
                       mlir::Type element, int64_t lanes);

@@ -7,6 +7,7 @@
 
 #include "realize/cpu/nest.h"
 
+#include "realize/cpu/combination.h"
 #include "realize/cpu/elementwise.h"
 #include "realize/cpu/sort.h"
 
@@ -430,7 +431,10 @@ void NestEmitter::emitReducedLevel(unsigned level, States &states) {
   int64_t groups = extent / group;
   int64_t vectors = extent % group / plan.lanes;
   int64_t tail = extent % plan.lanes;
-  loop(level, 0, groups, group, plan.unroll, &states, inner);
+  if (plan.sumBlock > 0)
+    emitBlockedSum(level, groups, states);
+  else
+    loop(level, 0, groups, group, plan.unroll, &states, inner);
   // The rest uses the first partial result only.
   States first{states[0]};
   auto innerFirst = [&] { emitReducedLevel(level + 1, first); };
@@ -441,6 +445,55 @@ void NestEmitter::emitReducedLevel(unsigned level, States &states) {
     mask = {};
   }
   states[0] = first[0];
+}
+
+/// The main loop of a long reduction in blocks: each block starts from fresh
+/// states, which are merged into the outer ones at its end.
+void NestEmitter::emitBlockedSum(unsigned level, int64_t groups,
+                                 States &states) {
+  int64_t group = plan.lanes * plan.unroll;
+  SmallVector<Value> inits;
+  flatten(states, inits);
+  Value end = emit.index(groups * group);
+  auto outer = b.create<scf::ForOp>(emit.loc, emit.index(0), end,
+                                    emit.index(plan.sumBlock * group), inits);
+  levels[level].anchor = outer;
+  int64_t savedCopies = copies;
+  copies = plan.unroll;
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToEnd(outer.getBody());
+    States total = states;
+    unflatten(outer.getRegionIterArgs(), total);
+    States block;
+    for (copy = 0; copy < copies; ++copy)
+      block.push_back(initialState(/*isFirst=*/false));
+    copy = 0;
+    SmallVector<Value> blockInits;
+    flatten(block, blockInits);
+    Value start = outer.getInductionVar();
+    Value stop = b.create<arith::MinSIOp>(
+        emit.loc, emit.add(start, emit.index(plan.sumBlock * group)), end);
+    auto inner = b.create<scf::ForOp>(emit.loc, start, stop, emit.index(group),
+                                      blockInits);
+    {
+      OpBuilder::InsertionGuard innerGuard(b);
+      b.setInsertionPointToEnd(inner.getBody());
+      unflatten(inner.getRegionIterArgs(), block);
+      enter(level, inner.getInductionVar(), plan.unroll);
+      emitReducedLevel(level + 1, block);
+      SmallVector<Value> yielded;
+      flatten(block, yielded);
+      b.create<scf::YieldOp>(emit.loc, yielded);
+    }
+    unflatten(inner.getResults(), block);
+    SmallVector<Value> yielded;
+    for (auto [sum, part] : llvm::zip(total, block))
+      llvm::append_range(yielded, mergeStates(sum, part));
+    b.create<scf::YieldOp>(emit.loc, yielded);
+  }
+  copies = savedCopies;
+  unflatten(outer.getResults(), states);
 }
 
 void NestEmitter::finishReduction(States &states) {
@@ -548,10 +601,14 @@ void NestEmitter::run() {
         if (isa<RankedTensorType>(result.getType()))
           r.setBuffer(result, r.allocate(result.getType(), "result", root.op));
     }
-    accumulators.push_back(makeAccumulator(r, root));
+    accumulators.push_back(makeAccumulator(root));
   }
   if (phase->roots.size() == 1 && phase->roots[0].kind == Root::Kind::Sort)
     return emitSort(r, cast<tile::SortOp>(phase->roots[0].op));
+  if (phase->roots.size() == 1)
+    if (auto scan = dyn_cast_or_null<tile::ScanOp>(phase->roots[0].op);
+        scan && isWindowScan(scan))
+      return emitWindowScan(r, scan);
   emitLevel(0);
 }
 

@@ -54,8 +54,7 @@ public:
 };
 
 /// The accumulator of a root; null for roots that have none.
-std::unique_ptr<Accumulator> makeAccumulator(Realizer &realizer,
-                                             const Root &root);
+std::unique_ptr<Accumulator> makeAccumulator(const Root &root);
 
 class NestEmitter {
 public:
@@ -132,6 +131,7 @@ private:
   void emitLevel(unsigned level);
   void emitReduction();
   void emitReducedLevel(unsigned level, States &states);
+  void emitBlockedSum(unsigned level, int64_t groups, States &states);
   void emitBody(States *states);
   void emitTree();
   void finishReduction(States &states);

@@ -12,6 +12,7 @@
 //   nest.cpp        emits the loop nest of a phase
 //   access.cpp      addresses, bounds and masks of loads and stores
 //   accumulate.cpp  reductions, scans and contractions inside a nest
+//   combination.cpp ordered trees, and scans that need a reduction per element
 //   sort.cpp        sorting
 //
 //===----------------------------------------------------------------------===//
@@ -120,6 +121,10 @@ private:
   void runParallel(tile::ParallelOp op, mlir::Value begin, mlir::Value end);
   template <typename Loop> void runLoop(Loop op);
   void runFold(tile::FoldOp op);
+  void runTreeFold(tile::FoldOp op);
+  llvm::SmallVector<mlir::Value> combineScalars(mlir::Block &combine,
+                                                mlir::ValueRange a,
+                                                mlir::ValueRange c);
   void runIf(tile::IfOp op);
   void evaluateYield(mlir::Operation *yield,
                      llvm::ArrayRef<TileBuffer> destinations,

@@ -20,6 +20,7 @@
 #include "kernels/table.h"
 #include "session/session.h"
 #include "tessera/dsl.h"
+#include "tessera/npy.h"
 
 #include <filesystem>
 #include <set>
@@ -30,13 +31,14 @@ namespace kernels {
 
 // snippet: kernel
 Kernel softcap() {
-  return kernel("softcap", "x, y, cap = 30",
-                [](View<const Float, 2> x, View<Float, 2> y, Scalar<Float> cap) {
-                  Dim rows = dim("rows", x.extent(0));
-                  Dim cols = dim("cols", x.extent(1));
-                  for (auto row : parallel(rows))
-                    store(y(row, cols), cap * tanh(load(x(row, cols)) / cap));
-                });
+  return kernel(
+      "softcap", "x, y, cap = 30",
+      [](View<const Float, 2> x, View<Float, 2> y, Scalar<Float> cap) {
+        Dim rows = dim("rows", x.extent(0));
+        Dim cols = dim("cols", x.extent(1));
+        for (auto row : parallel(rows))
+          store(y(row, cols), cap * tanh(load(x(row, cols)) / cap));
+      });
 }
 // end snippet
 
@@ -92,7 +94,10 @@ TEST(NewKernel, EveryLevelAgainstTheInterpreter) {
   for (DType dtype : {DType::F32, DType::F64, DType::F16, DType::BF16})
     for (Isa isa : hostIsas())
       for (std::pair<int64_t, int64_t> shape :
-           {std::pair<int64_t, int64_t>{0, 5}, {3, 0}, {1, 1}, {5, 17},
+           {std::pair<int64_t, int64_t>{0, 5},
+            {3, 0},
+            {1, 1},
+            {5, 17},
             {2, 65}}) {
         Result<Program> program =
             Program::fromKernel(kernels::softcap(), {.storage = dtype});
@@ -134,9 +139,10 @@ TEST(NewKernel, OracleAgainstTheInterpreter) {
 
 TEST(NewKernel, RowDescribesTheKernel) {
   kernels::Operator op = row();
-  EXPECT_EQ(op.kernel().name(), op.name);
+  Kernel kernel = op.kernel();
+  EXPECT_EQ(kernel.name(), op.name);
   size_t views = 0;
-  for (const ParameterInfo &parameter : op.kernel().parameters())
+  for (const ParameterInfo &parameter : kernel.parameters())
     if (parameter.kind == ParameterInfo::Kind::View)
       EXPECT_EQ(op.arrays.at(views++).name, parameter.name);
   EXPECT_EQ(views, op.arrays.size());
@@ -145,8 +151,7 @@ TEST(NewKernel, RowDescribesTheKernel) {
 /// The page's list of files, for an operator that exists: swiglu.
 TEST(NewKernel, ListsEveryFileToTouch) {
   std::set<std::string> listed, found;
-  std::istringstream lines(
-      docs::readSource("docs/howto/new-kernel.md"));
+  std::istringstream lines(docs::readSource("docs/howto/new-kernel.md"));
   for (std::string line; std::getline(lines, line);)
     if (line.starts_with("| `kernels/"))
       listed.insert(line.substr(3, line.find('`', 3) - 3));

@@ -66,7 +66,9 @@ struct RemoveIdleTransposes
 
 } // namespace
 
-void registerRemoveIdleTransposes() { PassRegistration<RemoveIdleTransposes>(); }
+void registerRemoveIdleTransposes() {
+  PassRegistration<RemoveIdleTransposes>();
+}
 // end snippet
 
 namespace {
@@ -115,9 +117,9 @@ TEST(NewPass, ThroughTheEntryOfTesseraOpt) {
   });
   std::string printed;
   llvm::raw_string_ostream output(printed);
-  ASSERT_TRUE(succeeded(MlirOptMain(
-      output, llvm::MemoryBuffer::getMemBuffer(text, "k.mlir"), registry,
-      config)));
+  ASSERT_TRUE(succeeded(
+      MlirOptMain(output, llvm::MemoryBuffer::getMemBuffer(text, "k.mlir"),
+                  registry, config)));
   EXPECT_EQ(countTransposes(text), 2);
   EXPECT_EQ(countTransposes(printed), 1) << printed;
 }

@@ -313,14 +313,16 @@ void Generator::grid() {
 /// In-place use: a writable view that is the same array as another view. Where
 /// that makes a race the runner takes it back.
 void Generator::shareMemory() {
+  // Two written views never share.
+  std::set<std::string> shared;
   for (ViewSpec &view : program.views)
     for (const ViewSpec &other : program.views) {
       if (&other == &view)
         break;
-      if (other.dtype == view.dtype && view.writable &&
+      if (other.dtype == view.dtype && view.writable && !other.writable &&
           other.sameAs.empty() && view.sameAs.empty() &&
           program.extents(view) == program.extents(other) &&
-          random.chance(0.4))
+          random.chance(0.4) && shared.insert(other.name).second)
         view.sameAs = other.name;
     }
 }

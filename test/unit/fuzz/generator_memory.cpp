@@ -87,8 +87,11 @@ int64_t Generator::viewFor(const std::string &element, const Dims &dims,
                          random.below(static_cast<int64_t>(view.axes.size()) + 1),
                      std::move(axis));
   };
+  // A bare coordinate binds the axis; an extent from data could not match.
   for (const Coordinate &coordinate : scope.coordinates)
-    if (coordinate.isParallel ? writable || random.chance(0.7)
+    if (program.findDim(coordinate.dim)->isData)
+      continue;
+    else if (coordinate.isParallel ? writable || random.chance(0.7)
                               : random.chance(0.5))
       insert({coordinate.dim, 0, true});
   if (random.chance(0.1) || view.axes.empty())

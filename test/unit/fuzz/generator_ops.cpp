@@ -634,7 +634,7 @@ bool Generator::contract(const std::string &element, const Dims &dims,
   head += " over " + quotedList(over);
   std::vector<std::string> orders = {"left", "right", "tree"};
 #ifdef AVOID
-  orders.erase(orders.begin() + 1);
+  orders = {"left"};
 #endif
   if (random.chance(0.35))
     head += " {order = #tile<order " + random.pick(orders) + ">}";

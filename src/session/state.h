@@ -1,0 +1,101 @@
+//===- session/state.h - What a compiled operator holds ---------*- C++ -*-===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The inside of CompiledOperator. prepare.cpp makes it from a request, run.cpp
+// runs it and judge.cpp finds out what its outputs should be.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TESSERA_SESSION_STATE_H
+#define TESSERA_SESSION_STATE_H
+
+#include "kernels/oracle/oracle.h"
+#include "session/arrays.h"
+#include "session/session.h"
+
+namespace tessera::session {
+
+inline Error usage(std::string code, std::string message) {
+  return {ErrorFamily::Usage, "usage." + code, std::move(message), {}};
+}
+
+/// A view parameter and its memory.
+struct Slot {
+  /// Position among the program's parameters.
+  size_t parameter = 0;
+  std::string name;
+  /// Null for programs read from text.
+  const kernels::ArrayInfo *info = nullptr;
+  bool isOutput = false;
+  /// The slot whose memory this one shares; itself if it has its own.
+  size_t memory = 0;
+  /// Holds what the user gave or what was generated before the run.
+  bool isInput() const { return !isOutput; }
+};
+
+struct CompiledOperator::State {
+  explicit State(Program program) : program(std::move(program)) {}
+
+  const kernels::Operator *op = nullptr;
+  RunRequest request;
+  Program program;
+  kernels::Dims dims;
+  std::vector<Slot> slots;
+  /// One per slot that has memory of its own.
+  std::vector<std::optional<GuardedArray>> arrays;
+  std::vector<Argument> arguments;
+  std::optional<CompiledKernel> kernel;
+
+  Result<void> prepare(const kernels::Operator *given,
+                       const RunRequest &wanted);
+  Result<std::vector<std::vector<int64_t>>>
+  compileUnseen(const kernels::Operator *given, const RunRequest &wanted,
+                Assume assume);
+  CompileRequest compileRequest() const;
+  std::string command() const;
+  Result<std::vector<std::vector<int64_t>>>
+  resolve(const kernels::Operator *given, const RunRequest &wanted);
+  Result<void> checkNames() const;
+  Result<void> makeArrays(const std::vector<std::vector<int64_t>> &extents);
+  Result<void> makeArguments();
+  Result<void> compile();
+  Result<RunResult> run(const RunValues &values);
+
+  const TensorRef &viewOf(const Slot &slot) const {
+    return arrays[slot.memory]->view();
+  }
+  const Slot *findSlot(std::string_view name) const {
+    for (const Slot &slot : slots)
+      if (slot.name == name)
+        return &slot;
+    return nullptr;
+  }
+
+private:
+  const TensorRef *givenArray(const Slot &slot, const RunValues &values) const;
+  Result<void> fill(const RunValues &values);
+  kernels::GenerateOptions generation(const Slot &slot,
+                                      const RunValues &values) const;
+  Result<void> launch(const RunValues &values);
+  Result<void> time(const RunValues &values, RunResult &result) const;
+  Result<void> verify(RunResult &result);
+  Arithmetic arithmetic(DType storage) const;
+  Result<oracle::OracleResult> runOracle() const;
+  Result<std::map<std::string, Expected>> expectations();
+  Result<TensorRef> strictOutput(const Slot &slot);
+  std::vector<Argument> initialArguments() const;
+
+  /// The elements of all arrays before the launch, by slot; inputs that nothing
+  /// may write stay in their own memory.
+  std::vector<std::optional<Array>> initial;
+  /// What the strict interpreter makes of them, filled when it is needed.
+  std::vector<std::optional<Array>> strict;
+};
+
+} // namespace tessera::session
+
+#endif // TESSERA_SESSION_STATE_H

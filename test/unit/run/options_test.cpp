@@ -1,0 +1,309 @@
+//===- test/unit/run/options_test.cpp - What operators can be told --------===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Constants, scalars and optional arrays of the operators that have any, and
+// the tiers, on every machine.
+//
+//===----------------------------------------------------------------------===//
+
+#include "cases.h"
+
+#include "kernels/elements.h"
+#include "tessera/npy.h"
+
+#include <bit>
+#include <limits>
+
+namespace tessera::runtest {
+namespace {
+
+using kernels::Dims;
+using kernels::ValueClass;
+using session::RunRequest;
+
+/// Values beside normal ones that any form of an operator must bear.
+const std::vector<ValueClass> fewClasses = {ValueClass::Normal,
+                                            ValueClass::SprinkledNan};
+
+class Options : public testing::TestWithParam<Machine> {
+protected:
+  RunRequest request(std::string_view name, Dims dims,
+                     DType dtype = DType::F32) const {
+    return requestFor({kernels::findOperator(name), GetParam()},
+                      std::move(dims), dtype);
+  }
+
+  static bool run(std::string_view name, const RunRequest &request,
+                  std::vector<ValueClass> classes = fewClasses) {
+    return check(*kernels::findOperator(name), {request, std::move(classes)});
+  }
+
+  int64_t lanes() const { return GetParam().lanes(); }
+};
+
+/// An array of integers with the given elements.
+Array integers(DType dtype, std::vector<int64_t> extents,
+               const std::vector<int64_t> &values) {
+  Result<Array> array = Array::allocate(dtype, std::move(extents));
+  if (!array) {
+    ADD_FAILURE() << array.error().str();
+    std::abort();
+  }
+  kernels::forEachElement(array->view(), [&](void *address, int64_t linear) {
+    kernels::storeIntegerElement(dtype, address,
+                                 values[static_cast<size_t>(linear)]);
+  });
+  return std::move(*array);
+}
+
+//===----------------------------------------------------------------------===//
+// Rope, norms
+//===----------------------------------------------------------------------===//
+
+TEST_P(Options, RopeInPairsSideBySide) {
+  for (DType dtype : {DType::F32, DType::BF16, DType::F64, DType::F16})
+    for (int64_t cols : {int64_t{0}, int64_t{2}, 2 * lanes() - 2, 2 * lanes(),
+                         2 * lanes() + 2, int64_t{66}}) {
+      RunRequest rope = request("rope", {{"rows", 3}, {"cols", cols}}, dtype);
+      rope.settings["interleaved"] = true;
+      run("rope", rope, acceptanceClasses());
+    }
+}
+
+TEST_P(Options, EpsilonOfNorms) {
+  for (const char *name :
+       {"rms_norm", "layer_norm", "residual_layer_norm", "add_rms_norm"})
+    for (double eps : {0.0, 1e-12, 0.5, 1e30}) {
+      RunRequest norm = request(name, {{"rows", 3}, {"cols", 65}});
+      norm.settings["eps"] = eps;
+      run(name, norm,
+          {ValueClass::Normal, ValueClass::Subnormal, ValueClass::SignedZeros});
+    }
+}
+
+//===----------------------------------------------------------------------===//
+// Contractions
+//===----------------------------------------------------------------------===//
+
+TEST_P(Options, GemmForms) {
+  const std::vector<Dims> extents = {
+      {{"m", 5}, {"n", 17}, {"k", 7}},  {{"m", 33}, {"n", 65}, {"k", 19}},
+      {{"m", 3}, {"n", 5}, {"k", 0}},   {{"m", 1}, {"n", 1}, {"k", 1}},
+      {{"m", 0}, {"n", 4}, {"k", 3}}};
+  for (const Dims &dims : extents)
+    for (bool transA : {false, true})
+      for (bool transB : {false, true})
+        for (DType dtype : {DType::F32, DType::BF16}) {
+          // The large ones in one type each.
+          if (dims.at("m") > 5 && (dtype == DType::F32) != (transA == transB))
+            continue;
+          RunRequest gemm = request("gemm", dims, dtype);
+          gemm.settings["trans_a"] = transA;
+          gemm.settings["trans_b"] = transB;
+          run("gemm", gemm);
+        }
+}
+
+TEST_P(Options, GemmOntoAnother) {
+  for (DType dtype : {DType::F32, DType::BF16, DType::F64})
+    for (double beta : {1.0, 0.0, -0.5})
+      for (bool transB : {false, true}) {
+        RunRequest gemm =
+            request("gemm", {{"m", 5}, {"n", 19}, {"k", 9}}, dtype);
+        gemm.present = {"c0"};
+        gemm.settings["beta"] = beta;
+        gemm.settings["trans_b"] = transB;
+        run("gemm", gemm);
+      }
+}
+
+TEST_P(Options, GemmOntoItself) {
+  RunRequest gemm = request("gemm", {{"m", 35}, {"n", 67}, {"k", 9}});
+  gemm.present = {"c0"};
+  gemm.inPlace = {{"c", "c0"}};
+  run("gemm", gemm);
+}
+
+TEST_P(Options, BmmForms) {
+  for (bool transA : {false, true})
+    for (bool transB : {false, true})
+      for (DType dtype : {DType::F32, DType::F16}) {
+        RunRequest bmm = request(
+            "bmm", {{"batch", 2}, {"m", 5}, {"n", 18}, {"k", 7}}, dtype);
+        bmm.settings["trans_a"] = transA;
+        bmm.settings["trans_b"] = transB;
+        run("bmm", bmm);
+      }
+}
+
+//===----------------------------------------------------------------------===//
+// Attention
+//===----------------------------------------------------------------------===//
+
+const Dims attentionDims = {{"b", 2},  {"hq", 4}, {"hkv", 2}, {"q", 5},
+                            {"k", 19}, {"d", 9},  {"dv", 7}};
+
+TEST_P(Options, AttentionForms) {
+  for (int form = 0; form < 32; ++form) {
+    // Half of the forms in each type, both for every option.
+    const bool isOdd = std::popcount(static_cast<unsigned>(form)) % 2 != 0;
+    RunRequest attention = request("attention", attentionDims,
+                                   isOdd ? DType::F32 : DType::BF16);
+    attention.settings["causal"] = (form & 1) != 0;
+    if (form & 2)
+      attention.present.push_back("mask");
+    if (form & 4)
+      attention.present.push_back("lengths");
+    if (form & 8)
+      attention.present.push_back("lse");
+    if (form & 16)
+      attention.settings["scale"] = 0.75;
+    run("attention", attention);
+  }
+}
+
+TEST_P(Options, AttentionMasksBroadcast) {
+  std::vector<int64_t> visible(5 * 19);
+  for (size_t i = 0; i < visible.size(); ++i)
+    visible[i] = i % 3 != 0;
+  // A query that sees nothing.
+  std::fill_n(visible.begin() + 2 * 19, 19, 0);
+  Array mask = integers(DType::Bool, {1, 1, 5, 19}, visible);
+  RunRequest attention = request("attention", attentionDims);
+  attention.inputs.emplace("mask", mask.view());
+  attention.present = {"lse"};
+  run("attention", attention, acceptanceClasses());
+}
+
+TEST_P(Options, AttentionNeverReadsBeyondALength) {
+  // What lies beyond is NaN in one of the runs: a product with it would show.
+  Array lengths = integers(DType::I32, {2}, {0, 7});
+  for (bool causal : {false, true}) {
+    RunRequest attention = request("attention", attentionDims);
+    attention.inputs.emplace("lengths", lengths.view());
+    attention.settings["causal"] = causal;
+    attention.present = {"lse"};
+    run("attention", attention, acceptanceClasses());
+  }
+}
+
+TEST_P(Options, AttentionIgnoresLengthsOutOfRange) {
+  Array lengths = integers(DType::I32, {2}, {-3, 1000});
+  RunRequest attention = request("attention", attentionDims);
+  attention.inputs.emplace("lengths", lengths.view());
+  run("attention", attention);
+}
+
+TEST_P(Options, CausalAttentionWithMoreQueriesThanKeys) {
+  Dims dims = attentionDims;
+  dims["q"] = 9;
+  dims["k"] = 4;
+  RunRequest attention = request("attention", dims);
+  attention.settings["causal"] = true;
+  attention.present = {"lse"};
+  run("attention", attention, acceptanceClasses());
+}
+
+//===----------------------------------------------------------------------===//
+// Indices
+//===----------------------------------------------------------------------===//
+
+/// Expects a Launch error and outputs that hold the bytes they held before.
+void expectNothingWritten(std::string_view name, const RunRequest &request,
+                          std::string_view output) {
+  auto compiled =
+      session::CompiledOperator::create(*kernels::findOperator(name), request);
+  ASSERT_TRUE(compiled.ok()) << compiled.error().str();
+  auto result = compiled->run();
+  ASSERT_FALSE(result.ok()) << name << ": an index out of range was accepted";
+  EXPECT_EQ(result.error().family, ErrorFamily::Launch)
+      << result.error().str();
+  for (unsigned char byte : bytesOf(*compiled->array(output)))
+    ASSERT_EQ(byte, 0xff) << name << " wrote something";
+}
+
+TEST_P(Options, EmbeddingChecksIds) {
+  // Rows before the wrong one must not be written either; nor in programs that
+  // other threads run.
+  for (int64_t wrong : {int64_t{-1}, int64_t{11},
+                        std::numeric_limits<int64_t>::max(),
+                        std::numeric_limits<int64_t>::min()})
+    for (int64_t tokens : {1, 40, 4000}) {
+      std::vector<int64_t> values(static_cast<size_t>(tokens));
+      for (size_t i = 0; i < values.size(); ++i)
+        values[i] = static_cast<int64_t>(i * 7 % 11);
+      values[values.size() * 2 / 3] = wrong;
+      Array ids = integers(DType::I64, {tokens}, values);
+      RunRequest embedding = request("embedding", {{"vocab", 11}, {"cols", 33}});
+      embedding.inputs.emplace("ids", ids.view());
+      expectNothingWritten("embedding", embedding, "y");
+      // Unchecked, such an id reads zeros.
+      embedding.validate = false;
+      if (GetParam().backend == session::Backend::Cpu || tokens < 4000)
+        run("embedding", embedding, {ValueClass::Normal});
+    }
+}
+
+TEST_P(Options, CrossEntropyChecksTargets) {
+  for (int64_t wrong : {int64_t{-1}, int64_t{-99}, int64_t{65},
+                        std::numeric_limits<int64_t>::min()})
+    for (DType dtype : {DType::F32, DType::BF16}) {
+      Array target = integers(DType::I64, {5}, {0, 64, -100, wrong, 3});
+      RunRequest loss = request("cross_entropy", {{"cols", 65}}, dtype);
+      loss.inputs.emplace("target", target.view());
+      expectNothingWritten("cross_entropy", loss, "loss");
+      // Unchecked, the loss of such a row is NaN.
+      loss.validate = false;
+      run("cross_entropy", loss, {ValueClass::Normal});
+    }
+}
+
+TEST_P(Options, CrossEntropyIgnoresOneTarget) {
+  for (int64_t ignored : {int64_t{-100}, int64_t{3}, int64_t{-1}})
+    for (bool validate : {false, true}) {
+      Array target = integers(DType::I64, {4}, {0, ignored, 64, ignored});
+      RunRequest loss = request("cross_entropy", {{"cols", 65}});
+      loss.inputs.emplace("target", target.view());
+      if (ignored != -100)
+        loss.settings["ignore_index"] = ignored;
+      loss.validate = validate;
+      run("cross_entropy", loss, acceptanceClasses());
+    }
+}
+
+//===----------------------------------------------------------------------===//
+// Tiers and types
+//===----------------------------------------------------------------------===//
+
+TEST_P(Options, TiersOfEveryOperator) {
+  for (const kernels::Operator &op : kernels::operators())
+    for (Tier tier : {Tier::Strict, Tier::Fast}) {
+      Dims dims = smallDims(op);
+      dims.find(op.dims.back())->second = 2 * lanes() + 4;
+      RunRequest tiered =
+          request(op.name, admissible(op, dims),
+                  stableHash(op.name) % 2 ? DType::F32 : DType::BF16);
+      tiered.tier = tier;
+      run(op.name, tiered, acceptanceClasses());
+    }
+}
+
+TEST_P(Options, EveryTypeOfEveryOperator) {
+  for (const kernels::Operator &op : kernels::operators())
+    for (DType dtype : op.dtypes) {
+      Dims dims = smallDims(op);
+      dims.find(op.dims.back())->second = lanes() + 6;
+      run(op.name, request(op.name, admissible(op, dims), dtype),
+          {ValueClass::Normal, ValueClass::SprinkledInfinity});
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Run, Options, testing::ValuesIn(machines()),
+                         [](const auto &info) { return info.param.name(); });
+
+} // namespace
+} // namespace tessera::runtest

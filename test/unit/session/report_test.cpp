@@ -1,0 +1,145 @@
+//===- test/unit/session/report_test.cpp - The execution report -----------===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "driver/object_facts.h"
+#include "session/session.h"
+
+#include "nlohmann/json.hpp"
+#include "gmock/gmock.h"
+
+#include <fstream>
+#include <sstream>
+
+namespace tessera::session {
+namespace {
+
+using Json = nlohmann::json;
+using ::testing::HasSubstr;
+
+Result<Compilation> compiled(std::string_view name, kernels::Dims dims,
+                             Isa isa = Isa::Avx2) {
+  return compileOperator(
+      *kernels::findOperator(name),
+      {.dims = std::move(dims), .isa = isa, .machineFacts = true});
+}
+
+Json reportOf(std::string_view name, kernels::Dims dims, Isa isa = Isa::Avx2) {
+  Result<Compilation> result = compiled(name, std::move(dims), isa);
+  EXPECT_TRUE(result) << result.error().str();
+  return result ? Json::parse(result->kernel.report) : Json();
+}
+
+TEST(Report, HasEverySection) {
+  Json report = reportOf("softmax", {{"rows", 17}, {"cols", 1000}});
+  EXPECT_EQ(report["schema"], 1);
+  EXPECT_EQ(report["kernel"], "softmax");
+  for (const char *section :
+       {"parameters", "plan", "passes", "loops", "allocations",
+        "vectorized_loads", "vectorized_stores", "masked_accesses",
+        "epilogue_regions", "numerics", "machine", "work", "measured", "notes"})
+    EXPECT_TRUE(report.contains(section)) << section;
+  for (const char *field :
+       {"backend", "target", "summary", "alias", "tile_shape",
+        "threadgroup_size", "simdgroup_grid", "staging", "vector_width",
+        "double_buffer", "cooperative_layout", "outer_bounds_proven", "reasons",
+        "rejected_alternatives", "stages"})
+    EXPECT_TRUE(report["plan"].contains(field)) << field;
+}
+
+TEST(Report, DescribesWhatWasEmitted) {
+  Json report = reportOf("softmax", {{"rows", 17}, {"cols", 1000}});
+  EXPECT_EQ(report["plan"]["backend"], "cpu");
+  EXPECT_EQ(report["plan"]["target"], "avx2");
+  EXPECT_EQ(report["plan"]["tile_shape"][0]["cols"], 1000);
+  EXPECT_TRUE(report["plan"]["outer_bounds_proven"]);
+  EXPECT_FALSE(report["plan"]["reasons"].empty());
+  EXPECT_GT(report["vectorized_loads"]["vector"], 0);
+  EXPECT_FALSE(report["loops"].empty());
+  bool exponential = false;
+  for (const Json &function : report["numerics"]["functions"])
+    exponential |= function["name"] == "exp" && function["ulps"] > 0;
+  EXPECT_TRUE(exponential);
+  EXPECT_EQ(report["work"]["bytes_read"], 17 * 1000 * 4);
+  EXPECT_EQ(report["work"]["bytes_written"], 17 * 1000 * 4);
+  EXPECT_GT(report["work"]["flops"], 17 * 1000);
+  EXPECT_GT(report["work"]["predicted_seconds"], 0);
+}
+
+TEST(Report, MachineFactsComeFromTheObject) {
+  Json report = reportOf("rms_norm", {{"rows", 3}, {"cols", 333}});
+  const Json &machine = report["machine"];
+  EXPECT_GT(machine["code_bytes"], 100);
+  ASSERT_FALSE(machine["symbols"].empty());
+  int64_t wide = 0, widest = 0;
+  for (const Json &symbol : machine["symbols"]) {
+    wide += symbol["vector_instructions"]["256"].get<int64_t>();
+    widest += symbol["vector_instructions"]["512"].get<int64_t>();
+  }
+  EXPECT_GT(wide, 0);
+  EXPECT_EQ(widest, 0);
+}
+
+TEST(Report, GathersCountOnlyTheRowsTheyTouch) {
+  Json report =
+      reportOf("embedding", {{"tokens", 2}, {"vocab", 1000}, {"cols", 8}});
+  EXPECT_EQ(report["work"]["bytes_read"], 2 * 8 + 2 * 8 * 4);
+  EXPECT_FALSE(report["plan"]["outer_bounds_proven"]);
+}
+
+TEST(Report, CountsTheOperationsOfAContraction) {
+  Json report = reportOf("gemm", {{"m", 8}, {"n", 16}, {"k", 32}});
+  EXPECT_GE(report["work"]["flops"], 2 * 8 * 16 * 32);
+}
+
+TEST(Report, PartialSumsAreOfThePlan) {
+  Result<Compilation> rows = compiled("row_sum", {{"rows", 3}, {"cols", 1000}});
+  ASSERT_TRUE(rows);
+  EXPECT_GE(rows->kernel.summation.partials, 8);
+  Result<Compilation> scan = compiled("cumsum", {{"rows", 3}, {"cols", 100}});
+  ASSERT_TRUE(scan);
+  EXPECT_EQ(scan->kernel.summation.partials, 1);
+}
+
+/// docs/report.md documents every field that a report has.
+void expectDocumented(const Json &value, const std::string &text,
+                      const std::string &path) {
+  if (value.is_array())
+    for (const Json &entry : value)
+      expectDocumented(entry, text, path);
+  if (!value.is_object())
+    return;
+  for (const auto &[key, entry] : value.items()) {
+    std::string name = path.empty() ? key : path + "." + key;
+    // Below tile_shape keys are dimensions.
+    if (path == "plan.tile_shape")
+      continue;
+    EXPECT_THAT(text, HasSubstr("`" + key + "`")) << name;
+    expectDocumented(entry, text, name);
+  }
+}
+
+TEST(Report, EveryFieldIsDocumented) {
+  std::ifstream file(TESSERA_SOURCE_DIR "/docs/report.md");
+  ASSERT_TRUE(file);
+  std::stringstream text;
+  text << file.rdbuf();
+  for (const char *name : {"softmax", "layer_norm", "masked_softmax", "cumsum"})
+    expectDocumented(reportOf(name, {{"rows", 3}, {"cols", 1001}}), text.str(),
+                     "");
+  expectDocumented(reportOf("gemm", {{"m", 5}, {"n", 7}, {"k", 9}}), text.str(),
+                   "");
+}
+
+TEST(ObjectFacts, RejectsWhatIsNoObject) {
+  Result<std::vector<FunctionFact>> facts =
+      readFunctions("no object", getTarget(Isa::Avx2));
+  ASSERT_FALSE(facts);
+  EXPECT_EQ(facts.error().family, ErrorFamily::Internal);
+}
+
+} // namespace
+} // namespace tessera::session

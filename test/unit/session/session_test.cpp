@@ -1,0 +1,320 @@
+//===- test/unit/session/session_test.cpp - Runs and their verdicts -------===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "session/session.h"
+
+#include "kernels/elements.h"
+#include "tessera/npy.h"
+
+#include "gmock/gmock.h"
+
+namespace tessera::session {
+namespace {
+
+using ::testing::HasSubstr;
+
+const kernels::Operator &op(std::string_view name) {
+  return *kernels::findOperator(name);
+}
+
+std::string failure(const Result<RunResult> &result) {
+  return result ? result->failures() : result.error().str();
+}
+
+#define EXPECT_PASSES(run)                                                     \
+  do {                                                                         \
+    Result<RunResult> outcome = (run);                                         \
+    EXPECT_TRUE(outcome && outcome->passed()) << failure(outcome);             \
+  } while (false)
+
+/// The message of a request that must fail.
+Error errorOf(std::string_view name, const RunRequest &request,
+              const RunValues &values = {}) {
+  Result<RunResult> result = runOperator(op(name), request, values);
+  if (!result)
+    return result.error();
+  ADD_FAILURE() << "expected an error";
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// Judging
+//===----------------------------------------------------------------------===//
+
+Result<TensorRef> noInterpreter() {
+  return Error{ErrorFamily::Internal, "test", "no interpreter", {}};
+}
+
+TEST(Verify, ReportsWorstErrorAndFirstWrongElement) {
+  float values[] = {1, 2.5F, 3, 9};
+  TensorRef actual = TensorRef::dense(values, DType::F32, {2, 2});
+  Expected expected;
+  expected.floats = {
+      {1, 0, false}, {2, 1, false}, {3, 0, false}, {4, 1, false}};
+  Result<OutputResult> result =
+      judgeOutput("y", actual, expected, noInterpreter);
+  ASSERT_TRUE(result);
+  EXPECT_FALSE(result->passed());
+  EXPECT_EQ(result->wrong, 1);
+  EXPECT_EQ(result->maxError, 5);
+  EXPECT_EQ(result->bound, 1);
+  EXPECT_EQ(result->boundUsed, 0.5);
+  ASSERT_TRUE(result->firstWrong);
+  EXPECT_EQ(result->firstWrong->index, (std::vector<int64_t>{1, 1}));
+  EXPECT_EQ(result->firstWrong->str(), "[1, 1]: found 9, expected 4 within 1");
+}
+
+TEST(Verify, NanMatchesNanAlone) {
+  float nan = std::numeric_limits<float>::quiet_NaN();
+  float values[] = {nan, 1, nan};
+  TensorRef actual = TensorRef::dense(values, DType::F32, {3});
+  Expected expected;
+  expected.floats = {Bounded::nan(), Bounded::nan(), Bounded::exact(1)};
+  Result<OutputResult> result =
+      judgeOutput("y", actual, expected, noInterpreter);
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->wrong, 2);
+}
+
+TEST(Verify, UndecidedElementsAreComparedWithTheInterpreter) {
+  float inf = std::numeric_limits<float>::infinity();
+  float values[] = {inf, 1}, reference[] = {inf, 2};
+  TensorRef actual = TensorRef::dense(values, DType::F32, {2});
+  Expected expected;
+  expected.floats = {Bounded::undecided(3e38L), Bounded::undecided(1)};
+  Result<OutputResult> result =
+      judgeOutput("y", actual, expected, [&]() -> Result<TensorRef> {
+        return TensorRef::dense(reference, DType::F32, {2});
+      });
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->comparedWithInterpreter, 2);
+  EXPECT_EQ(result->wrong, 1);
+  EXPECT_FALSE(judgeOutput("y", actual, expected, noInterpreter));
+}
+
+TEST(Verify, IntegersMustBeEqual) {
+  int64_t values[] = {1, -1};
+  TensorRef actual = TensorRef::dense(values, DType::I64, {2});
+  Expected expected;
+  expected.integers = {1, 0};
+  Result<OutputResult> result =
+      judgeOutput("index", actual, expected, noInterpreter);
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->wrong, 1);
+  EXPECT_EQ(result->maxError, 1);
+}
+
+TEST(Verify, SizesMustAgree) {
+  float value = 0;
+  Expected expected;
+  Result<OutputResult> result = judgeOutput(
+      "y", TensorRef::dense(&value, DType::F32, {1}), expected, noInterpreter);
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().family, ErrorFamily::Internal);
+}
+
+//===----------------------------------------------------------------------===//
+// Runs
+//===----------------------------------------------------------------------===//
+
+TEST(Session, OneCallRunsAndVerifies) {
+  EXPECT_PASSES(
+      runOperator(op("softmax"), {.dims = {{"rows", 3}, {"cols", 37}}}));
+}
+
+TEST(Session, OneCompilationServesManyRuns) {
+  Result<CompiledOperator> compiled = CompiledOperator::create(
+      op("rms_norm"), {.dims = {{"rows", 3}, {"cols", 37}}});
+  ASSERT_TRUE(compiled) << compiled.error().str();
+  using kernels::ValueClass;
+  for (ValueClass valueClass :
+       {ValueClass::Normal, ValueClass::NegativeInfinity,
+        ValueClass::SprinkledNan, ValueClass::Subnormal, ValueClass::HugeOffset,
+        ValueClass::SignedZeros, ValueClass::LargeMagnitude})
+    EXPECT_PASSES(compiled->run({.seed = 7, .valueClass = valueClass}));
+}
+
+TEST(Session, TheInterpreterIsABackEnd) {
+  Result<CompiledOperator> compiled = CompiledOperator::create(
+      op("layer_norm"),
+      {.dims = {{"rows", 3}, {"cols", 17}}, .backend = Backend::Interpreter});
+  ASSERT_TRUE(compiled) << compiled.error().str();
+  EXPECT_EQ(compiled->compiled(), nullptr);
+  EXPECT_PASSES(compiled->run());
+}
+
+TEST(Session, AnyStrideAndEitherEdge) {
+  for (Edge edge : {Edge::End, Edge::Begin}) {
+    EXPECT_PASSES(runOperator(
+        op("add"), {.dims = {{"rows", 3}, {"cols", 17}},
+                    .strides = {{"a", {0, 1}}, {"b", {-40, 2}}, {"y", {1, 5}}},
+                    .edge = edge}));
+  }
+}
+
+TEST(Session, OutputsMayTakeTheirInputsPlace) {
+  EXPECT_PASSES(runOperator(op("softmax"), {.dims = {{"rows", 3}, {"cols", 37}},
+                                            .inPlace = {{"y", "x"}}}));
+}
+
+TEST(Session, OptionalArraysAndScalars) {
+  kernels::Dims dims = {{"m", 5}, {"n", 7}, {"k", 9}};
+  EXPECT_PASSES(runOperator(op("gemm"), {.dims = dims}));
+  EXPECT_PASSES(
+      runOperator(op("gemm"), {.dims = dims,
+                               .settings = {{"beta", 0.5}, {"trans_a", true}},
+                               .present = {"c0"}}));
+}
+
+TEST(Session, GivenArraysImplyDimensions) {
+  Result<Array> x = Array::allocate(DType::F32, {2, 5});
+  ASSERT_TRUE(x);
+  ASSERT_TRUE(kernels::generate(x->view(), "x", {}));
+  RunRequest request;
+  request.inputs["x"] = x->view();
+  Result<CompiledOperator> compiled =
+      CompiledOperator::create(op("softmax"), request);
+  ASSERT_TRUE(compiled) << compiled.error().str();
+  EXPECT_EQ(compiled->dims().find("cols")->second, 5);
+  EXPECT_PASSES(compiled->run());
+  const TensorRef *y = compiled->array("y");
+  ASSERT_NE(y, nullptr);
+  double total = 0;
+  for (double value : kernels::loadFloats(*y))
+    total += value;
+  EXPECT_NEAR(total, 2, 1e-5);
+}
+
+TEST(Session, RunsAreTimed) {
+  Result<RunResult> result = runOperator(
+      op("copy"), {.dims = {{"rows", 3}, {"cols", 17}}}, {.timeSeconds = 1e-4});
+  ASSERT_TRUE(result && result->passed()) << failure(result);
+  EXPECT_GE(result->timedRuns, 3);
+  EXPECT_GT(result->seconds, 0);
+}
+
+TEST(Session, WithoutVerificationNothingPasses) {
+  Result<RunResult> result = runOperator(
+      op("copy"), {.dims = {{"rows", 1}, {"cols", 1}}}, {.verify = false});
+  ASSERT_TRUE(result);
+  EXPECT_FALSE(result->passed());
+  EXPECT_TRUE(result->problems.empty());
+}
+
+//===----------------------------------------------------------------------===//
+// Text
+//===----------------------------------------------------------------------===//
+
+constexpr const char *accumulate = R"(
+!in = !tile.view<f32, 2, read>
+!out = !tile.view<f32, 1, write>
+module attributes {tile.version = 1 : i64} {
+  tile.kernel @accumulate(%x: !in, %y: !out) {
+    %rows = tile.extent %x, 0 : !in
+    %cols = tile.extent %x, 1 : !in
+    tile.dim "row" = %rows
+    tile.dim "col" = %cols
+    tile.parallel (%i) in ["row"] {
+      %v = tile.load %x[%i, "col"] : !in -> tensor<?xf32, ["col"]>
+      %s = tile.reduce add unordered %v over ["col"]
+             : tensor<?xf32, ["col"]> -> f32
+      %old = tile.load %y[%i] : !out -> f32
+      %new = arith.addf %s, %old : f32
+      tile.store %new, %y[%i] : f32, !out
+    }
+  }
+})";
+
+TEST(Session, TextIsVerifiedByTheInterpreter) {
+  Result<Program> program = Program::fromText(accumulate, "accumulate.mlir");
+  ASSERT_TRUE(program) << program.error().str();
+  // A writable view that is read begins with the values given for it.
+  float y[] = {100, 200};
+  RunRequest request;
+  request.dims = {{"row", 2}, {"col", 33}};
+  request.inputs["y"] = TensorRef::dense(y, DType::F32, {2});
+  Result<CompiledOperator> compiled =
+      CompiledOperator::create(std::move(*program), request);
+  ASSERT_TRUE(compiled) << compiled.error().str();
+  EXPECT_PASSES(compiled->run());
+  EXPECT_GT(kernels::loadFloats(*compiled->array("y"))[1], 100);
+}
+
+TEST(Session, TextNeedsItsExtents) {
+  Result<Program> program = Program::fromText(accumulate, "accumulate.mlir");
+  ASSERT_TRUE(program);
+  Result<RunResult> result =
+      runProgram(std::move(*program), {.dims = {{"row", 2}}});
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().family, ErrorFamily::Usage);
+  EXPECT_THAT(result.error().message, HasSubstr("'x'"));
+}
+
+//===----------------------------------------------------------------------===//
+// Wrong requests
+//===----------------------------------------------------------------------===//
+
+TEST(SessionErrors, NameWhatIsWrong) {
+  kernels::Dims dims = {{"rows", 2}, {"cols", 5}};
+  EXPECT_THAT(errorOf("softmax", {.dims = {{"rows", 2}}}).message,
+              HasSubstr("dimension 'cols' is not given"));
+  EXPECT_THAT(errorOf("softmax", {.dims = {{"rows", 2}, {"kols", 5}}}).message,
+              HasSubstr("no dimension 'kols'"));
+  EXPECT_THAT(errorOf("rope", {.dims = dims}).message,
+              HasSubstr("expected an even number"));
+  EXPECT_THAT(errorOf("softmax", {.dims = dims, .dtype = DType::I32}).message,
+              HasSubstr("not made for i32"));
+  EXPECT_THAT(
+      errorOf("softmax", {.dims = dims, .settings = {{"eps", 1.0}}}).message,
+      HasSubstr("no scalar 'eps'"));
+  EXPECT_THAT(errorOf("softmax", {.dims = dims, .present = {"mask"}}).message,
+              HasSubstr("no optional parameter 'mask'"));
+  EXPECT_THAT(errorOf("softmax", {.dims = {{"rows", int64_t{1} << 40},
+                                           {"cols", int64_t{1} << 40}}})
+                  .message,
+              HasSubstr("more than 2^63 bytes"));
+}
+
+TEST(SessionErrors, ArraysMustFit) {
+  float data[10] = {};
+  auto with = [&](const char *name, TensorRef tensor, kernels::Dims dims = {}) {
+    RunRequest request;
+    request.dims = std::move(dims);
+    request.inputs[name] = std::move(tensor);
+    return request;
+  };
+  TensorRef matrix = TensorRef::dense(data, DType::F32, {2, 5});
+  EXPECT_THAT(errorOf("softmax", with("z", matrix)).message,
+              HasSubstr("no input 'z'"));
+  EXPECT_THAT(errorOf("softmax", with("y", matrix)).message,
+              HasSubstr("'y' is an output"));
+  EXPECT_THAT(
+      errorOf("softmax", with("x", TensorRef::dense(data, DType::F32, {10})))
+          .message,
+      HasSubstr("found rank 1 [10], expected rank 2"));
+  EXPECT_THAT(
+      errorOf("softmax", with("x", TensorRef::dense(data, DType::I32, {2, 5})))
+          .message,
+      HasSubstr("found i32, expected f32"));
+  EXPECT_THAT(errorOf("softmax", with("x", matrix, {{"cols", 6}})).message,
+              HasSubstr("axis 1 has extent 5, expected 6 (cols = 6)"));
+  RunRequest two = with("x", matrix);
+  two.inputs["w"] = TensorRef::dense(data, DType::F32, {4});
+  EXPECT_THAT(errorOf("rms_norm", two).message, HasSubstr("from input 'w'"));
+}
+
+TEST(SessionErrors, ValuesOutOfRangeAreReportedBeforeAnythingIsWritten) {
+  int64_t ids[] = {0, 9};
+  RunRequest request;
+  request.dims = {{"tokens", 2}, {"vocab", 3}, {"cols", 4}};
+  request.inputs["ids"] = TensorRef::dense(ids, DType::I64, {2});
+  Error error = errorOf("embedding", request);
+  EXPECT_EQ(error.family, ErrorFamily::Launch);
+}
+
+} // namespace
+} // namespace tessera::session

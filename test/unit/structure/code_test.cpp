@@ -1,0 +1,257 @@
+//===- test/unit/structure/code_test.cpp - The shape of emitted code ------===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What speed rests on, read off the code instead of a clock: vectors without
+// gathers, functions inline, masks of single bits, nothing that LLVM vectorized
+// on its own, and code that does not grow with the extents.
+//
+//===----------------------------------------------------------------------===//
+
+#include "stages.h"
+
+#include "tessera/dsl.h"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace tessera::structuretest {
+namespace {
+
+using kernels::Operator;
+
+std::string join(const std::vector<std::string> &lines) {
+  std::string text;
+  for (const std::string &line : lines)
+    text += "\n" + line;
+  return text;
+}
+
+/// Fails with the first lines that match.
+void expectNone(std::string_view text, const std::string &expression,
+                const std::string &what) {
+  std::vector<std::string> found = linesWith(text, expression);
+  EXPECT_TRUE(found.empty()) << what << join(found);
+}
+
+const char *const gathers = "gather|scatter";
+
+struct Variant {
+  const Operator *op = nullptr;
+  Isa isa = Isa::X86_64;
+};
+void PrintTo(const Variant &variant, std::ostream *stream) {
+  *stream << variant.op->name << " " << name(variant.isa);
+}
+
+std::vector<Variant> variants() {
+  std::vector<Variant> result;
+  for (const Operator *op : rowOperators())
+    for (Isa isa : hostIsas())
+      result.push_back({op, isa});
+  return result;
+}
+
+std::string variantName(const testing::TestParamInfo<Variant> &info) {
+  std::string text =
+      std::string(info.param.op->name) + "_" + std::string(name(info.param.isa));
+  std::replace(text.begin(), text.end(), '-', '_');
+  return text;
+}
+
+class RowCode : public testing::TestWithParam<Variant> {
+protected:
+  Emitted emitAt(int64_t rows, int64_t cols, DType dtype = DType::F32) const {
+    if (!GetParam().op->evenDim.empty())
+      cols += cols % 2;
+    return emit(*GetParam().op, {.dims = rowsOf(rows, cols),
+                                 .dtype = dtype,
+                                 .isa = GetParam().isa});
+  }
+};
+
+TEST_P(RowCode, AdjacentElementsAreNeverGathered) {
+  for (DType dtype : {DType::F32, DType::BF16}) {
+    Emitted code = emitAt(16, 4097, dtype);
+    for (const char *stage : {"loops", "llvm", "asm"})
+      expectNone(code[stage], gathers,
+                 std::string(stage) + " of " + std::string(name(dtype)));
+    // A row of a hundred vectors that nothing vectorized would pass as well.
+    EXPECT_NE(code.plan.find(" x"), std::string::npos) << code.plan;
+    EXPECT_FALSE(linesWith(code["loops"], "vector<").empty());
+  }
+}
+
+TEST_P(RowCode, FunctionsAreInline) {
+  for (DType dtype : {DType::F32, DType::BF16, DType::F64, DType::F16}) {
+    Emitted code = emitAt(16, 4097, dtype);
+    EXPECT_EQ(join(undefinedSymbols(code.object)), "") << name(dtype);
+  }
+}
+
+/// What a kernel's code consists of, in numbers.
+struct Size {
+  int64_t objectBytes;
+  int64_t instructions;
+};
+
+TEST_P(RowCode, CodeDoesNotGrowWithTheWidth) {
+  constexpr int64_t widths[] = {64, 65, 4096, 4099, 1'000'000, 1'000'003};
+  std::vector<Size> sizes;
+  std::string times;
+  for (int64_t width : widths) {
+    Emitted code = emitAt(16, width);
+    sizes.push_back({static_cast<int64_t>(code.object.size()),
+                     countInstructions(code["llvm"])});
+    times += " " + std::to_string(static_cast<int>(code.seconds * 1e3));
+  }
+  std::printf("%s: %lld bytes, ms per width:%s\n",
+              testing::PrintToString(GetParam()).c_str(),
+              static_cast<long long>(sizes.back().objectBytes), times.c_str());
+  // The reference has a main loop and a tail; wider rows have the same.
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    EXPECT_LE(sizes[i].objectBytes, sizes[3].objectBytes + 512) << widths[i];
+    EXPECT_LE(sizes[i].instructions, sizes[3].instructions + 24) << widths[i];
+  }
+  // Nor with the number of rows.
+  Emitted tall = emitAt(1'000'000, 64);
+  EXPECT_LE(static_cast<int64_t>(tall.object.size()),
+            sizes[3].objectBytes + 512);
+  // And it is small enough for the compile time to stay where it is.
+  for (const Size &size : sizes)
+    EXPECT_LE(size.objectBytes, 32 * 1024);
+}
+
+INSTANTIATE_TEST_SUITE_P(Structure, RowCode, testing::ValuesIn(variants()),
+                         variantName);
+
+//===----------------------------------------------------------------------===//
+// Single properties
+//===----------------------------------------------------------------------===//
+
+TEST(Code, MasksAreVectorsOfBits) {
+  for (Isa isa : hostIsas()) {
+    Emitted code = emit(*kernels::findOperator("masked_softmax"),
+                        {.dims = rowsOf(16, 4097), .isa = isa});
+    std::string lanes = std::to_string(getTarget(isa).lanes32());
+    EXPECT_FALSE(
+        linesWith(code["loops"], "vector<" + lanes + "xi1>").empty())
+        << name(isa);
+    expectNone(code["loops"], gathers, "loops");
+    expectNone(code["asm"], gathers, "asm");
+    // Selection by a mask, never one element after another.
+    expectNone(code["asm"], "pextr|vpextr", "elements of a mask taken out");
+  }
+}
+
+TEST(Code, FusedMultiplyAddsFollowTheTier) {
+  const Isa isa = hostIsa();
+  if (!getTarget(isa).hasFma)
+    GTEST_SKIP() << "this host has no fused multiply-add";
+  // Strict code fuses nothing between the author's operations.
+  auto code = [&](Tier tier) {
+    return emit(*kernels::findOperator("rope"),
+                {.dims = rowsOf(4, 4096), .isa = isa, .tier = tier})["asm"];
+  };
+  expectNone(code(Tier::Strict), "vfn?m(add|sub)", "fused in strict code");
+  EXPECT_FALSE(linesWith(code(Tier::Default), "vfn?m(add|sub)").empty());
+}
+
+/// Packed arithmetic on integers or floats.
+const char *const packedArithmetic =
+    R"(\s(v?p?(add|sub|mul|fmadd\d+|max|min)(ps|pd)|v?padd[bwdq])\s)";
+
+Emitted emitKernel(const Kernel &kernel, session::RunRequest request) {
+  auto program = Program::fromKernel(kernel, {});
+  if (!program) {
+    ADD_FAILURE() << program.error().str();
+    return emit(*kernels::findOperator("copy"), {.dims = rowsOf(1, 1)});
+  }
+  return emit(std::move(*program), std::move(request));
+}
+
+TEST(Code, LoopsThatThePlanLeavesScalarStayScalar) {
+  // Additions of integers in order: LLVM's loop vectorizer would take it.
+  Kernel ordered = kernel(
+      "ordered", "x, y", [](View<const int32_t, 2> x, View<int32_t, 1> y) {
+        Dim rows = dim("rows", x.extent(0)), cols = dim("cols", x.extent(1));
+        for (auto row : parallel(rows))
+          store(y(row), sum(load(x(row, cols)), cols, Order::Left));
+      });
+  for (Isa isa : hostIsas()) {
+    Emitted code =
+        emitKernel(ordered, {.dims = rowsOf(16, 4096), .isa = isa});
+    EXPECT_NE(code.plan.find("(scalar)"), std::string::npos) << code.plan;
+    expectNone(code["llvm"], R"(<\d+ x )", "vectors in LLVM IR");
+    expectNone(code["asm"], packedArithmetic, "packed arithmetic");
+  }
+}
+
+TEST(Code, NeighbouringScalarsStayScalar) {
+  // Four adjacent elements, one by one: bait for superword parallelism.
+  Kernel four = kernel(
+      "four", "x, y", [](View<const float, 2> x, View<float, 2> y) {
+        for (auto row : parallel(dim("rows", x.extent(0))))
+          for (int64_t i = 0; i < 4; ++i)
+            store(y(row, i), load(x(row, i)) * 3 + 1);
+      });
+  for (Isa isa : hostIsas()) {
+    auto program = Program::fromKernel(four, {});
+    ASSERT_TRUE(program.ok()) << program.error().str();
+    std::string llvm, assembly;
+    CompileRequest request;
+    request.extents = {{16, 4}, {16, 4}};
+    request.isa = isa;
+    request.stageText = [&](const char *stage, std::string text) {
+      if (std::string_view(stage) == "llvm")
+        llvm = std::move(text);
+      else if (std::string_view(stage) == "asm")
+        assembly = std::move(text);
+    };
+    auto compiled = program->compile(request);
+    ASSERT_TRUE(compiled.ok()) << compiled.error().str();
+    if (compiled->planSummary.find("(rows x") != std::string::npos)
+      continue; // The plan itself made vectors.
+    expectNone(llvm, R"(<\d+ x float>)", "vectors in LLVM IR");
+    expectNone(assembly, packedArithmetic, "packed arithmetic");
+  }
+}
+
+// What the tests above look for is found where it is.
+TEST(Code, WhatIsLookedForIsFound) {
+  Emitted add = emit(*kernels::findOperator("add"), {.dims = rowsOf(4, 4096)});
+  EXPECT_FALSE(linesWith(add["asm"], packedArithmetic).empty());
+  EXPECT_FALSE(linesWith(add["llvm"], R"(<\d+ x float>)").empty());
+  EXPECT_GT(countInstructions(add["llvm"]), 10);
+  EXPECT_EQ(linesWith("a\n vgatherdps %zmm0\nb", gathers).size(), 1u);
+  // Positions from data: the one access that is gathered by right.
+  Kernel lookup = kernel(
+      "lookup", "at, x, y",
+      [](View<const int64_t, 1> at, View<const float, 1> x,
+         View<float, 1> y) {
+        Dim n = dim("n", at.extent(0));
+        (void)dim("table", x.extent(0));
+        store(y(n), load(x(load(at(n)))));
+      });
+  if (hostIsa() == Isa::Avx512) {
+    Emitted code = emitKernel(lookup, {.dims = {{"n", 4096}, {"table", 99}}});
+    EXPECT_FALSE(linesWith(code["asm"], gathers).empty());
+  }
+}
+
+TEST(Code, ObjectsAreTheSameFromRunToRun) {
+  for (const char *operatorName : {"softmax", "layer_norm", "gemm"}) {
+    const Operator &op = *kernels::findOperator(operatorName);
+    session::RunRequest request;
+    for (std::string_view dim : op.dims)
+      request.dims.emplace(dim, 37);
+    EXPECT_EQ(emit(op, request).object, emit(op, request).object)
+        << operatorName;
+  }
+}
+
+} // namespace
+} // namespace tessera::structuretest
