@@ -69,4 +69,7 @@ function(tessera_use target)
   tessera_use_mlir(${target})
   target_link_libraries(${target} PRIVATE tessera tessera_options
     fmt::fmt nlohmann_json::nlohmann_json)
+  # What TableGen makes of the dialect.
+  target_include_directories(${target} SYSTEM PRIVATE
+    ${PROJECT_BINARY_DIR}/src/dialect)
 endfunction()

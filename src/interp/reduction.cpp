@@ -141,7 +141,9 @@ double reduceReal(const Combination &combination, Grouping grouping,
                   const double *from, llvm::ArrayRef<int64_t> offsets) {
   double result = 0;
   reduceInOrder(
-      grouping, static_cast<int64_t>(offsets.size()),
+      // Any order will do for an unordered sum; a tree is the most accurate.
+      grouping == Grouping::Unordered ? Grouping::Tree : grouping,
+      static_cast<int64_t>(offsets.size()),
       [&](int64_t i, double &value) {
         value = from[offsets[i]];
         return true;

@@ -208,8 +208,13 @@ private:
         add(" *   void *{} = aligned_alloc(64, {});\n", scratch,
             (stage.scratchBytes + 63) / 64 * 64);
       }
-      add(" *   {}(data, strides, {}, 0, {}_{}_PROGRAMS, {});\n", stage.symbol,
+      std::string call = fmt::format(
+          "{}(data, strides, {}, 0, {}_{}_PROGRAMS, {})", stage.symbol,
           scalars.empty() ? "0" : "scalars", prefix, stageName(i), scratch);
+      if (info.checks.empty())
+        add(" *   {};\n", call);
+      else
+        add(" *   if ({} != 0)\n *     return 1;\n", call);
     }
   }
 

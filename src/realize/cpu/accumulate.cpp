@@ -418,8 +418,12 @@ public:
     Value x = emit.splat(nest.value(contract.getLhs()), nest.lanes);
     Value y = emit.splat(nest.value(contract.getRhs()), nest.lanes);
     Value next;
-    if (isa<FloatType>(element))
+    if (isa<FloatType>(element) &&
+        (emit.target.hasFma || contract.getOrder() != Order::Unordered))
       next = nest.b.create<math::FmaOp>(emit.loc, x, y, state[0]);
+    else if (isa<FloatType>(element))
+      next = emitCombine(emit, Combiner::Add,
+                         emitCombine(emit, Combiner::Mul, x, y), state[0]);
     else
       next = emit.add(emit.mul(x, y), state[0]);
     return keepInactive(nest, next, state);
@@ -479,9 +483,9 @@ public:
     Value zero = emit.zero(laneType(element, nest.lanes));
     SmallVector<Value> total =
         stacks[nest.copy]->total(state[0], {zero}, adder(nest));
-    if (!contract.getAcc())
-      return total;
-    Value acc = emit.splat(nest.value(contract.getAcc()), nest.lanes);
+    Value acc = contract.getAcc()
+                    ? emit.splat(nest.value(contract.getAcc()), nest.lanes)
+                    : zero;
     Value isEmpty = emit.compare(arith::CmpIPredicate::eq, state[0],
                                  emit.integer(nest.b.getI64Type(), 0));
     Value sum = emitOrderedCombine(emit, Combiner::Add, acc, total[0]);

@@ -234,14 +234,93 @@ Value VectorEmitter::offsetPointer(Value pointer, Type storage, Value index) {
 
 static unsigned alignmentOf(Type storage) { return storageBytes(storage); }
 
+// LLVM splits a masked access that is wider than a register wrongly where one
+// half of the mask is known to be false (it then reads the whole half), so the
+// parts are made here.
+
+int64_t VectorEmitter::registerLanes(Type element) const {
+  return std::max<int64_t>(1, target.vectorBits /
+                                  element.getIntOrFloatBitWidth());
+}
+
+Value VectorEmitter::slice(Value vector, int64_t first, int64_t count) {
+  // What is known about the lanes must stay visible.
+  DenseElementsAttr constant;
+  if (matchPattern(vector, m_Constant(&constant))) {
+    SmallVector<Attribute> lanes;
+    for (Attribute lane :
+         llvm::make_range(constant.value_begin<Attribute>() + first,
+                          constant.value_begin<Attribute>() + first + count))
+      lanes.push_back(lane);
+    auto type = VectorType::get({count}, elementOf(vector));
+    return b.create<arith::ConstantOp>(loc,
+                                       DenseElementsAttr::get(type, lanes));
+  }
+  if (auto both = vector.getDefiningOp<arith::AndIOp>())
+    return b.createOrFold<arith::AndIOp>(loc,
+                                         slice(both.getLhs(), first, count),
+                                         slice(both.getRhs(), first, count));
+  if (auto splatted = vector.getDefiningOp<LLVM::ShuffleVectorOp>();
+      splatted &&
+      llvm::all_of(splatted.getMask(), [](int32_t lane) { return lane == 0; }))
+    return shuffle(splatted.getV1(), SmallVector<int32_t>(count, 0));
+  SmallVector<int32_t> order(count);
+  for (int64_t lane = 0; lane < count; ++lane)
+    order[lane] = first + lane;
+  return shuffle(vector, order);
+}
+
+Value VectorEmitter::maskedLoad(Value pointer, Type type, Value mask,
+                                unsigned alignment) {
+  auto vector = cast<VectorType>(type);
+  int64_t lanes = vector.getNumElements();
+  int64_t part = registerLanes(vector.getElementType());
+  if (matchPattern(mask, m_Zero()))
+    return zero(type);
+  if (matchPattern(mask, m_One()))
+    return b.create<LLVM::LoadOp>(loc, type, pointer, alignment);
+  if (lanes <= part)
+    return b.create<LLVM::MaskedLoadOp>(loc, type, pointer, mask,
+                                        ValueRange{zero(type)}, alignment);
+  int64_t half = lanes / 2;
+  Type halfType = laneType(vector.getElementType(), half);
+  Value upper = b.create<LLVM::GEPOp>(loc, pointer.getType(),
+                                      vector.getElementType(), pointer,
+                                      ArrayRef<LLVM::GEPArg>{int32_t(half)});
+  Value low = maskedLoad(pointer, halfType, slice(mask, 0, half), alignment);
+  Value high = maskedLoad(upper, halfType, slice(mask, half, half), alignment);
+  SmallVector<int32_t> all(lanes);
+  for (int64_t lane = 0; lane < lanes; ++lane)
+    all[lane] = lane;
+  return shuffle(low, high, all);
+}
+
+void VectorEmitter::maskedStore(Value value, Value pointer, Value mask,
+                                unsigned alignment) {
+  auto vector = cast<VectorType>(value.getType());
+  int64_t lanes = vector.getNumElements();
+  if (matchPattern(mask, m_Zero()))
+    return;
+  if (lanes <= registerLanes(vector.getElementType())) {
+    b.create<LLVM::MaskedStoreOp>(loc, value, pointer, mask, alignment);
+    return;
+  }
+  int64_t half = lanes / 2;
+  Value upper = b.create<LLVM::GEPOp>(loc, pointer.getType(),
+                                      vector.getElementType(), pointer,
+                                      ArrayRef<LLVM::GEPArg>{int32_t(half)});
+  maskedStore(slice(value, 0, half), pointer, slice(mask, 0, half), alignment);
+  maskedStore(slice(value, half, half), upper, slice(mask, half, half),
+              alignment);
+}
+
 Value VectorEmitter::load(Value pointer, Type storage, int64_t lanes,
                           Value mask) {
   Type type = laneType(memoryType(storage), lanes);
   unsigned alignment = alignmentOf(storage);
   Value loaded;
   if (mask && lanes > 1)
-    loaded = b.create<LLVM::MaskedLoadOp>(loc, type, pointer, mask,
-                                          ValueRange{zero(type)}, alignment);
+    loaded = maskedLoad(pointer, type, mask, alignment);
   else
     loaded = b.create<LLVM::LoadOp>(loc, type, pointer, alignment);
   return widen(loaded, storage);
@@ -272,7 +351,7 @@ void VectorEmitter::store(Value value, Value pointer, Type storage,
   Value narrowed = narrow(value, storage);
   unsigned alignment = alignmentOf(storage);
   if (mask && lanesOf(value) > 1)
-    b.create<LLVM::MaskedStoreOp>(loc, narrowed, pointer, mask, alignment);
+    maskedStore(narrowed, pointer, mask, alignment);
   else
     b.create<LLVM::StoreOp>(loc, narrowed, pointer, alignment);
 }

@@ -99,6 +99,13 @@ public:
   mlir::Value narrow(mlir::Value value, mlir::Type storage);
 
 private:
+  /// Lanes of `element` that fill one vector register.
+  int64_t registerLanes(mlir::Type element) const;
+  mlir::Value slice(mlir::Value vector, int64_t first, int64_t count);
+  mlir::Value maskedLoad(mlir::Value pointer, mlir::Type type, mlir::Value mask,
+                         unsigned alignment);
+  void maskedStore(mlir::Value value, mlir::Value pointer, mlir::Value mask,
+                   unsigned alignment);
   mlir::Value narrowBf16(mlir::Value value);
   mlir::Value widenSmallFloat(mlir::Value bits, unsigned exponentBits,
                               unsigned mantissaBits, bool hasInfinity);

@@ -121,8 +121,7 @@ void writeElement(DType type, char *address, Contents contents,
   int64_t value = random.between(-3, 12);
   if (contents == Contents::Special && random.chance(0.2))
     value = static_cast<int64_t>(
-        random.chance(0.5) ? random.next()
-                           : uint64_t(1) << random.below(64));
+        random.chance(0.5) ? random.next() : uint64_t(1) << random.below(64));
   if (type == DType::Bool)
     value = contents == Contents::Special && random.chance(0.2)
                 ? random.between(0, 255)
@@ -225,7 +224,8 @@ public:
   bool run(const std::string &where) {
     std::vector<const ViewSpec *> views = program.usedViews();
     for (size_t number = 0; number < views.size(); ++number)
-      if (views[number]->writable && !compareView(number, *views[number], where))
+      if (views[number]->writable &&
+          !compareView(number, *views[number], where))
         return false;
     return compareRest(where);
   }
@@ -273,8 +273,7 @@ private:
           (void)bits;
         }
         if (isFloat(view.dtype)) {
-          bounded::Verdict verdict =
-              bounded::judge(allowed, value, view.dtype);
+          bounded::Verdict verdict = bounded::judge(allowed, value, view.dtype);
           if (verdict == bounded::Verdict::Accept)
             return;
           if (verdict == bounded::Verdict::Undecided) {
@@ -454,10 +453,9 @@ Outcome runInChild(const RandomProgram &program, const std::vector<Isa> &isas) {
     if (!freopen("/dev/null", "w", stderr))
       _exit(9);
     Outcome result = runOnce(program, isas);
-    std::string message = std::to_string(result.exact) + " " +
-                          std::to_string(result.compared) + " " +
-                          std::to_string(result.undecided) + " " +
-                          result.message;
+    std::string message =
+        std::to_string(result.exact) + " " + std::to_string(result.compared) +
+        " " + std::to_string(result.undecided) + " " + result.message;
     (void)!write(channel[1], message.data(), message.size());
     _exit(static_cast<int>(result.status));
   }

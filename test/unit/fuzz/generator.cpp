@@ -14,7 +14,7 @@ namespace tessera::fuzz {
 static constexpr int64_t maxTileElements = 4200;
 
 void Generator::declareDims() {
-  static const std::vector<int64_t> wide = {0,  1,  2,  3,  5,  7,  8,  9, 15,
+  static const std::vector<int64_t> wide = {0,  1,  2,  3,  5,  7,  8,  9,  15,
                                             16, 17, 31, 32, 33, 64, 65, 100};
   static const std::vector<int64_t> narrow = {0, 1, 1, 2, 3, 4, 5, 8, 17};
   static const std::vector<int64_t> few = {0, 1, 2, 3, 5, 7};
@@ -148,8 +148,9 @@ void Generator::serialLoop(int depth) {
   for (int64_t i = random.between(0, 2); i > 0; --i)
     inits.push_back(get(randomElement(), randomDims(), 2));
   std::string name = fresh("i");
-  std::string head = (random.chance(0.15) ? "tile.pipeline %" : "tile.serial %") +
-                     name + " in \"" + dim + "\"";
+  std::string head =
+      (random.chance(0.15) ? "tile.pipeline %" : "tile.serial %") + name +
+      " in \"" + dim + "\"";
   for (size_t i = 0; i < inits.size(); ++i) {
     carried.push_back({fresh("c"), inits[i].element, inits[i].dims});
     results.push_back({fresh("v"), inits[i].element, inits[i].dims});
@@ -199,8 +200,8 @@ void Generator::branch(int depth) {
         return;
       std::string yield = "tile.yield ";
       for (size_t i = 0; i < results.size(); ++i)
-        yield += (i ? ", " : "") +
-                 get(results[i].element, results[i].dims, 2).ref();
+        yield +=
+            (i ? ", " : "") + get(results[i].element, results[i].dims, 2).ref();
       block->push_back({yield + " : " + types, {}, true, {}, {}, {}});
     });
   };
@@ -237,21 +238,16 @@ void Generator::nestedParallel(int depth) {
 void Generator::dataDim() {
   Value loaded = load("i64", {}, 1);
   Value low = constant("i64", "0"), high = constant("i64", "9");
-  Value positive =
-      emit("arith.maxsi " + loaded.ref() + ", " + low.ref() + " : i64", "i64",
-           {});
+  Value positive = emit(
+      "arith.maxsi " + loaded.ref() + ", " + low.ref() + " : i64", "i64", {});
   Value bounded =
       emit("arith.minsi " + positive.ref() + ", " + high.ref() + " : i64",
            "i64", {});
-  Value extent = emit("tile.cast " + bounded.ref() + " : i64 -> index", "index",
-                      {});
+  Value extent =
+      emit("tile.cast " + bounded.ref() + " : i64 -> index", "index", {});
   std::string name = fresh("d");
-  block->push_back({"tile.dim \"" + name + "\" = " + extent.ref(),
-                    {},
-                    true,
-                    {},
-                    {},
-                    {}});
+  block->push_back(
+      {"tile.dim \"" + name + "\" = " + extent.ref(), {}, true, {}, {}, {}});
   // Its extent for the generator's own estimates.
   program.dims.push_back({name, 9, {}, true});
   Dims saved = scope.tileDims;
@@ -329,8 +325,8 @@ void Generator::shareMemory() {
 
 RandomProgram Generator::run() {
   static const std::vector<std::string> mains = {
-      "f32", "f32", "f32", "f32", "f32", "f32", "f32", "f64",
-      "f64", "i32", "i64", "i8",  "i16", "f32"};
+      "f32", "f32", "f32", "f32", "f32", "f32", "f32",
+      "f64", "f64", "i32", "i64", "i8",  "i16", "f32"};
   mainElement = random.pick(mains);
   program.strict = random.chance(0.6);
   double kind = random.unit();

@@ -70,7 +70,7 @@ private:
   Value indexScalar(int64_t extent, int depth);
   DType storageFor(const std::string &element);
 
-  // generator_ops.cpp: values
+  // generator_ops.cpp, generator_reductions.cpp: values
   Value get(const std::string &element, const Dims &dims, int depth);
   Value leaf(const std::string &element, const Dims &dims);
   bool tryOp(const std::string &element, const Dims &dims, int depth,

@@ -13,8 +13,8 @@ namespace tessera::fuzz {
 
 DType Generator::storageFor(const std::string &element) {
   if (element == "f32") {
-    static const std::vector<DType> narrow = {DType::BF16, DType::F16,
-                                              DType::BF16, DType::F16,
+    static const std::vector<DType> narrow = {DType::BF16,   DType::F16,
+                                              DType::BF16,   DType::F16,
                                               DType::F8E4M3, DType::F8E5M2};
     return random.chance(0.75) ? DType::F32 : random.pick(narrow);
   }
@@ -83,16 +83,17 @@ int64_t Generator::viewFor(const std::string &element, const Dims &dims,
   for (const std::string &dim : dims)
     view.axes.push_back({dim, 0, false});
   auto insert = [&](AxisSpec axis) {
-    view.axes.insert(view.axes.begin() +
-                         random.below(static_cast<int64_t>(view.axes.size()) + 1),
-                     std::move(axis));
+    view.axes.insert(
+        view.axes.begin() +
+            random.below(static_cast<int64_t>(view.axes.size()) + 1),
+        std::move(axis));
   };
   // A bare coordinate binds the axis; an extent from data could not match.
   for (const Coordinate &coordinate : scope.coordinates)
     if (program.findDim(coordinate.dim)->isData)
       continue;
     else if (coordinate.isParallel ? writable || random.chance(0.7)
-                              : random.chance(0.5))
+                                   : random.chance(0.5))
       insert({coordinate.dim, 0, true});
   if (random.chance(0.1) || view.axes.empty())
     insert({"", random.between(1, 4), true});
@@ -115,20 +116,14 @@ Value Generator::indexScalar(int64_t extent, int depth) {
     int64_t index = random.chance(0.8)
                         ? random.between(0, std::max<int64_t>(extent - 1, 0))
                         : random.between(-3, extent + 3);
-    return emit("arith.constant " + std::to_string(index) + " : index",
-                "index", {});
+    return emit("arith.constant " + std::to_string(index) + " : index", "index",
+                {});
   }
   if (choice < 0.75 && !scope.coordinates.empty()) {
     const Coordinate &coordinate = random.pick(scope.coordinates);
     Value offset = emit("arith.constant " +
                             std::to_string(random.between(-2, 3)) + " : index",
                         "index", {});
-#ifdef AVOID
-    return emit("arith.addi %" + coordinate.name + ", " + emit("arith.constant " +
-                            std::to_string(random.between(1, 3)) + " : index",
-                        "index", {}).ref() + " : index",
-                "index", {});
-#endif
     static const std::vector<std::string> ops = {
         "arith.addi", "arith.subi", "arith.muli", "arith.maxsi", "tile.rem"};
     return emit(random.pick(ops) + " %" + coordinate.name + ", " +
@@ -159,8 +154,9 @@ std::string Generator::subscripts(const ViewSpec &given, const Dims &dims,
   for (size_t i = 0; i < view.axes.size(); ++i) {
     const AxisSpec &axis = view.axes[i];
     const DimSpec *dim = axis.dim.empty() ? nullptr : program.findDim(axis.dim);
-    int64_t extent = !dim ? axis.extent
-                          : dim->isData ? 9 : program.extent(axis.dim);
+    int64_t extent = !dim          ? axis.extent
+                     : dim->isData ? 9
+                                   : program.extent(axis.dim);
     if (axis.isCoordinate) {
       const Coordinate *coordinate = nullptr;
       for (const Coordinate &candidate : scope.coordinates)
@@ -189,11 +185,11 @@ std::string Generator::subscripts(const ViewSpec &given, const Dims &dims,
     if (choice < 0.75 || depth <= 0) {
       // Shifted.
       int64_t shift = random.chance(0.3) ? 0 : random.between(-3, 4);
-      Value by = random.chance(0.7)
-                     ? emit("arith.constant " + std::to_string(shift) +
-                                " : index",
-                            "index", {})
-                     : indexScalar(4, depth);
+      Value by =
+          random.chance(0.7)
+              ? emit("arith.constant " + std::to_string(shift) + " : index",
+                     "index", {})
+              : indexScalar(4, depth);
       texts.push_back(quoted + " + " + offset(by));
     } else if (choice < 0.9 || mustInject) {
       // Strided, forwards or backwards.
@@ -226,8 +222,7 @@ std::string Generator::subscripts(const ViewSpec &given, const Dims &dims,
   return text;
 }
 
-Value Generator::load(const std::string &element, const Dims &dims,
-                      int depth) {
+Value Generator::load(const std::string &element, const Dims &dims, int depth) {
   int64_t number = viewFor(element, dims, /*writable=*/false);
   if (number < 0)
     return constantTile(element, dims);

@@ -17,13 +17,6 @@ static bool isFloatElement(const std::string &element) {
 static int64_t position(const Dims &dims, const std::string &dim) {
   return std::find(dims.begin(), dims.end(), dim) - dims.begin();
 }
-static std::string quotedList(const Dims &dims) {
-  std::string text = "[";
-  for (size_t i = 0; i < dims.size(); ++i)
-    text += (i ? ", \"" : "\"") + dims[i] + "\"";
-  return text + "]";
-}
-
 //===----------------------------------------------------------------------===//
 // Leaves
 //===----------------------------------------------------------------------===//
@@ -70,9 +63,9 @@ Value Generator::leaf(const std::string &element, const Dims &dims) {
     }
   }
   if (dims.size() == 1 && choice < 0.12 && element != "i1") {
-    Value iota = emit("tile.iota \"" + dims[0] + "\" : " +
-                          tileType("i64", dims),
-                      "i64", dims);
+    Value iota =
+        emit("tile.iota \"" + dims[0] + "\" : " + tileType("i64", dims), "i64",
+             dims);
     if (element == "i64")
       return iota;
     return emit("tile.cast " + iota.ref() + " : " + iota.type() + " -> " +
@@ -172,16 +165,16 @@ Value Generator::elementwise(const std::string &element, const Dims &dims,
 Value Generator::floatOp(const std::string &element, const Dims &dims,
                          int depth) {
   static const std::vector<std::string> binary = {
-      "arith.addf",     "arith.subf",     "arith.mulf",   "arith.addf",
-      "arith.mulf",     "arith.divf",     "arith.maximumf",
-      "arith.minimumf", "tile.max_num",   "tile.min_num"};
+      "arith.addf",   "arith.subf",  "arith.mulf",     "arith.addf",
+      "arith.mulf",   "arith.divf",  "arith.maximumf", "arith.minimumf",
+      "tile.max_num", "tile.min_num"};
   static const std::vector<std::string> unary = {
       "arith.negf", "math.absf",      "math.ceil",  "math.floor",
       "math.sqrt",  "math.roundeven", "math.trunc", "arith.negf"};
   static const std::vector<std::string> functions = {
-      "math.cos",  "math.erf",  "math.exp",  "math.exp2", "math.expm1",
-      "math.log",  "math.log1p", "math.log2", "math.rsqrt", "math.sin",
-      "math.tanh", "tile.sigmoid"};
+      "math.cos",   "math.erf", "math.exp",   "math.exp2",
+      "math.expm1", "math.log", "math.log1p", "math.log2",
+      "math.rsqrt", "math.sin", "math.tanh",  "tile.sigmoid"};
   std::string type = " : " + tileType(element, dims);
   double choice = random.unit();
   Value a = get(element, dims, depth);
@@ -197,10 +190,6 @@ Value Generator::floatOp(const std::string &element, const Dims &dims,
     return emit("math.fma " + a.ref() + ", " + b.ref() + ", " + c.ref() + type,
                 element, dims);
   }
-#ifdef AVOID
-  if (element == "f64" && choice < 0.9)
-    choice = 1;
-#endif
   if (choice < 0.9) {
     static const std::vector<std::string> types = {"bf16", "f16", "f32",
                                                    "f8E4M3FN", "f8E5M2"};
@@ -213,9 +202,9 @@ Value Generator::floatOp(const std::string &element, const Dims &dims,
 Value Generator::intOp(const std::string &element, const Dims &dims,
                        int depth) {
   static const std::vector<std::string> binary = {
-      "arith.addi",  "arith.subi",  "arith.muli",  "arith.andi", "arith.ori",
-      "arith.xori",  "arith.maxsi", "arith.minsi", "arith.maxui",
-      "arith.minui", "tile.div",    "tile.rem",    "tile.shl",   "tile.shr"};
+      "arith.addi", "arith.subi",  "arith.muli",  "arith.andi",  "arith.ori",
+      "arith.xori", "arith.maxsi", "arith.minsi", "arith.maxui", "arith.minui",
+      "tile.div",   "tile.rem",    "tile.shl",    "tile.shr"};
   std::string type = " : " + tileType(element, dims);
   Value a = get(element, dims, depth);
   if (random.chance(0.1))
@@ -224,8 +213,7 @@ Value Generator::intOp(const std::string &element, const Dims &dims,
   const std::string &op = random.pick(binary);
   std::string flag =
       op.rfind("tile.", 0) == 0 && random.chance(0.3) ? " unsigned" : "";
-  return emit(op + " " + a.ref() + ", " + b.ref() + flag + type, element,
-              dims);
+  return emit(op + " " + a.ref() + ", " + b.ref() + flag + type, element, dims);
 }
 
 Value Generator::boolOp(const Dims &dims, int depth) {
@@ -246,15 +234,13 @@ Value Generator::boolOp(const Dims &dims, int depth) {
       "ueq", "ugt", "uge", "ult", "ule", "une", "uno"};
   static const std::vector<std::string> ints = {
       "eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge"};
-  std::string op = isFloatElement(element)
-                       ? "arith.cmpf " + random.pick(floats)
-                       : "arith.cmpi " + random.pick(ints);
+  std::string op = isFloatElement(element) ? "arith.cmpf " + random.pick(floats)
+                                           : "arith.cmpi " + random.pick(ints);
   return emit(op + ", " + a.ref() + ", " + b.ref() + " : " + a.type(), "i1",
               dims);
 }
 
-Value Generator::cast(const std::string &element, const Dims &dims,
-                      int depth) {
+Value Generator::cast(const std::string &element, const Dims &dims, int depth) {
   static const std::vector<std::string> all = {"f32", "f64", "i8", "i16",
                                                "i32", "i64", "i1", "f32"};
   std::string from = random.pick(all);
@@ -306,8 +292,8 @@ bool Generator::transpose(const std::string &element, const Dims &dims,
 }
 
 /// Between "ab" and its factors, or any order of them.
-bool Generator::reshape(const std::string &element, const Dims &dims,
-                        int depth, Value &result) {
+bool Generator::reshape(const std::string &element, const Dims &dims, int depth,
+                        Value &result) {
   Dims from = dims;
   if (int64_t at = position(dims, "ab"); at < int64_t(dims.size())) {
     if (position(dims, "a") < int64_t(dims.size()) ||
@@ -335,10 +321,6 @@ bool Generator::reshape(const std::string &element, const Dims &dims,
 
 bool Generator::gather(const std::string &element, const Dims &dims, int depth,
                        Value &result) {
-#ifdef AVOID
-  if (dims.empty())
-    return false;
-#endif
   Dims further = furtherDims(dims);
   // The result is the indices' dimensions and then the rest of the source's.
   size_t split = static_cast<size_t>(random.between(0, int64_t(dims.size())));
@@ -366,327 +348,6 @@ bool Generator::gather(const std::string &element, const Dims &dims, int depth,
   result = emit(head + " : " + from.type() + ", " + indices.type() + " -> " +
                     tileType(element, dims),
                 element, dims);
-  return true;
-}
-
-//===----------------------------------------------------------------------===//
-// Reductions and order
-//===----------------------------------------------------------------------===//
-
-std::string Generator::namedCombiner(const std::string &element) {
-  static const std::vector<std::string> floats = {
-      "add", "max", "min", "add", "mul", "max_num", "min_num"};
-  static const std::vector<std::string> ints = {
-      "add", "mul", "max", "min", "umax", "umin", "and", "or", "xor"};
-  static const std::vector<std::string> bools = {"and", "or", "xor"};
-  return isFloatElement(element) ? random.pick(floats)
-         : element == "i1"       ? random.pick(bools)
-                                 : random.pick(ints);
-}
-
-std::string Generator::order() {
-  static const std::vector<std::string> orders = {
-      "unordered", "unordered", "unordered", "left", "right", "tree"};
-  return random.pick(orders);
-}
-
-Generator::Combine Generator::combineRegion(const std::vector<Value> &types,
-                                            bool lawful) {
-  Combine combine;
-  std::vector<Value> left, right;
-  for (const Value &type : types)
-    left.push_back({fresh("l"), type.element, type.dims});
-  for (const Value &type : types)
-    right.push_back({fresh("r"), type.element, type.dims});
-  combine.header = "^bb0(";
-  for (const std::vector<Value> *side : {&left, &right})
-    for (const Value &value : *side)
-      combine.header += (combine.header.back() == '(' ? "" : ", ") +
-                        value.ref() + ": " + value.type();
-  combine.header += "):";
-  std::vector<std::pair<std::string, std::string>> laws; // op, identity
-  for (const Value &type : types) {
-    bool isFloat = isFloatElement(type.element);
-    switch (random.below(type.element == "i1" ? 1 : 3)) {
-    case 0:
-      laws.push_back(type.element == "i1" ? std::pair("arith.xori", "false")
-                     : isFloat            ? std::pair("arith.addf", "0.0")
-                                          : std::pair("arith.addi", "0"));
-      break;
-    case 1:
-      laws.push_back(isFloat ? std::pair("arith.mulf", "1.0")
-                             : std::pair("arith.xori", "0"));
-      break;
-    default:
-      if (isFloat)
-        laws.push_back({"arith.maximumf",
-                        type.element == "f64" ? "0xFFF0000000000000"
-                                              : "0xFF800000"});
-      else
-        laws.push_back({"arith.andi", "-1"});
-    }
-  }
-  for (size_t i = 0; i < types.size(); ++i) {
-    Value identity = constant(types[i].element, laws[i].second);
-    if (!types[i].dims.empty())
-      identity = emit("tile.broadcast " + identity.ref() + " : " +
-                          identity.element + " -> " + types[i].type(),
-                      types[i].element, types[i].dims);
-    combine.identities.push_back(identity);
-  }
-  Block *outer = block;
-  Scope saved = scope;
-  block = &combine.body;
-  std::string yield = "tile.yield ", names, list;
-  for (size_t i = 0; i < types.size(); ++i) {
-    Value value = emit(laws[i].first + " " + left[i].ref() + ", " +
-                           right[i].ref() + " : " + types[i].type(),
-                       types[i].element, types[i].dims);
-    if (!lawful && isFloatElement(types[i].element) && random.chance(0.7)) {
-      // Shows the order: 2 l + r and the like.
-      static const std::vector<std::string> ops = {"arith.subf", "arith.addf",
-                                                   "arith.mulf",
-                                                   "arith.maximumf"};
-      value = emit(random.pick(ops) + " " + value.ref() + ", " +
-                       (random.chance(0.7) ? left[i] : right[i]).ref() + " : " +
-                       types[i].type(),
-                   types[i].element, types[i].dims);
-    }
-    names += (i ? ", " : "") + value.ref();
-    list += (i ? ", " : "") + value.type();
-  }
-  block->push_back({yield + names + " : " + list, {}, true, {}, {}, {}});
-  block = outer;
-  scope = std::move(saved);
-  return combine;
-}
-
-bool Generator::reduce(const std::string &element, const Dims &dims, int depth,
-                       Value &result) {
-  Dims further = furtherDims(dims);
-  if (further.empty())
-    return false;
-  Dims over{random.pick(further)}, input = dims;
-  input.insert(input.begin() + random.below(int64_t(dims.size()) + 1), over[0]);
-  if (Dims more = furtherDims(input); !more.empty() && random.chance(0.25)) {
-    over.push_back(random.pick(more));
-    input.insert(input.begin() + random.below(int64_t(input.size()) + 1),
-                 over[1]);
-  }
-  std::string how = order();
-  if (random.chance(0.8)) {
-    Value from = get(element, input, depth);
-    result = emit("tile.reduce " + namedCombiner(element) + " " + how + " " +
-                      from.ref() + " over " + quotedList(over) + " : " +
-                      from.type() + " -> " + tileType(element, dims),
-                  element, dims);
-    return true;
-  }
-  std::vector<Value> inputs, scalars, results;
-  for (int64_t i = random.between(1, 2); i > 0; --i) {
-    std::string type = i == 1 ? element : randomElement();
-    inputs.push_back(get(type, input, depth));
-    scalars.push_back({"", type, {}});
-    results.push_back({fresh("v"), type, dims});
-  }
-  Combine combine = combineRegion(scalars, how == "unordered");
-  std::string names, identities, types, from, to;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    std::string comma = i ? ", " : "";
-    names += comma + inputs[i].ref();
-    identities += comma + combine.identities[i].ref();
-    types += comma + scalars[i].element;
-    from += comma + inputs[i].type();
-    to += comma + results[i].type();
-  }
-  block->push_back({"tile.reduce custom " + how + " " + names + " identity(" +
-                        identities + " : " + types + ") over " +
-                        quotedList(over) + " : " + from + " -> " + to +
-                        " combine",
-                    results,
-                    false,
-                    {std::move(combine.body)},
-                    {combine.header},
-                    {}});
-  scope.values.insert(scope.values.end(), results.begin(), results.end());
-  result = results.back();
-  return true;
-}
-
-bool Generator::scan(const std::string &element, const Dims &dims, int depth,
-                     Value &result) {
-  if (dims.empty())
-    return false;
-  std::string how = random.chance(0.5) ? "unordered" : "left";
-  std::string flags;
-  if (random.chance(0.3))
-    flags += " exclusive";
-  if (random.chance(0.3)) {
-    flags += " reverse";
-#ifdef AVOID
-    if (how == "left")
-#else
-    if (how == "left" && random.chance(0.7))
-#endif
-      how = "right";
-  }
-  std::string along = " along \"" + random.pick(dims) + "\"" + flags + " : ";
-  Value input = get(element, dims, depth);
-  if (random.chance(0.75)) {
-    result = emit("tile.scan " + namedCombiner(element) + " " + how + " " +
-                      input.ref() + along + input.type() + " -> " +
-                      input.type(),
-                  element, dims);
-    return true;
-  }
-  Combine combine =
-      combineRegion({Value{"", element, {}}}, how == "unordered");
-  Value scanned{fresh("v"), element, dims};
-  block->push_back({"tile.scan custom " + how + " " + input.ref() +
-                        " identity(" + combine.identities[0].ref() + " : " +
-                        element + ")" + along + input.type() + " -> " +
-                        input.type() + " combine",
-                    {scanned},
-                    false,
-                    {std::move(combine.body)},
-                    {combine.header},
-                    {}});
-  scope.values.push_back(scanned);
-  result = scanned;
-  return true;
-}
-
-bool Generator::argReduce(const Dims &dims, int depth, Value &result) {
-  Dims further = furtherDims(dims);
-  if (further.empty())
-    return false;
-  std::string along = random.pick(further);
-  Dims input = dims;
-  input.insert(input.begin() + random.below(int64_t(dims.size()) + 1), along);
-  std::string element = random.chance(0.3) ? "i32" : mainElement;
-  std::vector<std::string> combiners = {"max", "min"};
-  if (!isFloatElement(element))
-    combiners = {"max", "min", "umax", "umin"};
-  Value from = get(element, input, depth);
-  result = emit("tile.arg_reduce " + random.pick(combiners) + " " +
-                    from.ref() + " along \"" + along + "\" : " + from.type() +
-                    " -> " + tileType("i64", dims),
-                "i64", dims);
-  return true;
-}
-
-bool Generator::sort(const std::string &element, const Dims &dims, int depth,
-                     Value &result) {
-  if (dims.empty())
-    return false;
-  std::string flags;
-  if (random.chance(0.4))
-    flags += " descending";
-  std::vector<Value> inputs, results;
-  if (random.chance(0.4))
-    inputs.push_back(get(mainElement, dims, depth));
-  inputs.push_back(get(element, dims, depth));
-  if (!isFloatElement(inputs[0].element) && random.chance(0.3))
-    flags += " unsigned";
-  std::string names, types;
-  for (const Value &input : inputs) {
-    names += (names.empty() ? "" : ", ") + input.ref();
-    types += (types.empty() ? "" : ", ") + input.type();
-    results.push_back({fresh("v"), input.element, dims});
-  }
-  block->push_back({"tile.sort " + names + " along \"" + random.pick(dims) +
-                        "\"" + flags + " : " + types + " -> " + types,
-                    results,
-                    false,
-                    {},
-                    {},
-                    {}});
-  scope.values.insert(scope.values.end(), results.begin(), results.end());
-  result = results.back();
-  return true;
-}
-
-bool Generator::contract(const std::string &element, const Dims &dims,
-                         int depth, Value &result) {
-  if (element == "i1")
-    return false;
-  Dims over;
-  if (Dims further = furtherDims(dims); !further.empty())
-    over.push_back(random.pick(further));
-  else if (random.chance(0.7))
-    return false;
-  Dims lhs = over, rhs = over;
-  for (const std::string &dim : dims) {
-    int64_t side = random.below(3);
-    if (side != 1)
-      lhs.push_back(dim);
-    if (side != 0)
-      rhs.push_back(dim);
-  }
-  random.shuffle(lhs);
-  random.shuffle(rhs);
-  Value a = get(element, lhs, depth), b = get(element, rhs, depth);
-  std::string head = "tile.contract " + a.ref() + ", " + b.ref();
-  if (random.chance(0.4)) {
-    Value acc = get(element, dims, depth);
-    head += " acc(" + acc.ref() + " : " + acc.type() + ")";
-  }
-  head += " over " + quotedList(over);
-  std::vector<std::string> orders = {"left", "right", "tree"};
-#ifdef AVOID
-  orders = {"left"};
-#endif
-  if (random.chance(0.35))
-    head += " {order = #tile<order " + random.pick(orders) + ">}";
-  result = emit(head + " : " + a.type() + ", " + b.type() + " -> " +
-                    tileType(element, dims),
-                element, dims);
-  return true;
-}
-
-bool Generator::fold(const std::string &element, const Dims &dims, int depth,
-                     Value &result) {
-  std::string dim = "k";
-  if (!scope.tileDims.empty() && program.findDim(scope.tileDims[0])->isData)
-    dim = scope.tileDims[0];
-  else if (random.chance(0.3) && program.extent(scope.tileDims[0]) <= 9)
-    dim = scope.tileDims[0];
-  for (const Coordinate &coordinate : scope.coordinates)
-    if (coordinate.dim == dim)
-      return false;
-  if (std::find(dims.begin(), dims.end(), dim) != dims.end())
-    return false;
-  std::string how = order();
-  if (how == "tree")
-    how = "left";
-  std::vector<Value> types{{"", element, dims}};
-  if (random.chance(0.25))
-    types.push_back({"", randomElement(), {}});
-  Combine combine = combineRegion(types, how == "unordered");
-  std::string name = fresh("i"), inits, list, yield;
-  std::vector<Value> results;
-  for (size_t i = 0; i < types.size(); ++i) {
-    inits += (i ? ", " : "") + combine.identities[i].ref();
-    list += (i ? ", " : "") + types[i].type();
-    results.push_back({fresh("v"), types[i].element, types[i].dims});
-  }
-  Block body = inRegion([&] {
-    scope.coordinates.push_back({name, dim, false});
-    for (size_t i = 0; i < types.size(); ++i)
-      yield += (i ? ", " : "") +
-               get(types[i].element, types[i].dims, depth).ref();
-    block->push_back(
-        {"tile.yield " + yield + " : " + list, {}, true, {}, {}, {}});
-  });
-  block->push_back({"tile.fold %" + name + " in \"" + dim + "\" " + how +
-                        " init(" + inits + " : " + list + ")",
-                    results,
-                    false,
-                    {std::move(body), std::move(combine.body)},
-                    {"", combine.header},
-                    {"combine"}});
-  scope.values.insert(scope.values.end(), results.begin(), results.end());
-  result = results[0];
   return true;
 }
 

@@ -293,19 +293,19 @@ void RandomProgram::removeDead() {
 
 /// Whether the bits of a block's results are fixed.
 static bool isExactBlock(const Block &block) {
-  static const char *const inexact[] = {
-      "math.cos",  "math.erf",   "math.exp", "math.log", "math.rsqrt",
-      "math.sin",  "math.tanh",  "tile.sigmoid"};
+  static const char *const inexact[] = {"math.cos",  "math.erf",    "math.exp",
+                                        "math.log",  "math.rsqrt",  "math.sin",
+                                        "math.tanh", "tile.sigmoid"};
   for (const Statement &statement : block) {
     const std::string &head = statement.head;
     for (const char *op : inexact)
       if (head.rfind(op, 0) == 0)
         return false;
-    bool isFloating = head.find("f32") != head.npos ||
-                      head.find("f64") != head.npos;
-    bool isFree =
-        head.find(" unordered ") != head.npos ||
-        (head.rfind("tile.contract", 0) == 0 && head.find("<order ") == head.npos);
+    bool isFloating =
+        head.find("f32") != head.npos || head.find("f64") != head.npos;
+    bool isFree = head.find(" unordered ") != head.npos ||
+                  (head.rfind("tile.contract", 0) == 0 &&
+                   head.find("<order ") == head.npos);
     if (isFree && isFloating)
       return false;
     for (const Block &region : statement.regions)
@@ -343,7 +343,8 @@ std::string RandomProgram::describeArguments() const {
             "\n";
   }
   for (const ScalarSpec *scalar : usedScalars())
-    text += "// %" + scalar->name + " = " + std::to_string(scalar->value) + "\n";
+    text +=
+        "// %" + scalar->name + " = " + std::to_string(scalar->value) + "\n";
   return text;
 }
 

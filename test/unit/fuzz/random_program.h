@@ -39,7 +39,9 @@ public:
     return z ^ (z >> 31);
   }
   /// 0 to n - 1.
-  int64_t below(int64_t n) { return static_cast<int64_t>(next() % uint64_t(n)); }
+  int64_t below(int64_t n) {
+    return static_cast<int64_t>(next() % uint64_t(n));
+  }
   int64_t between(int64_t low, int64_t high) {
     return low + below(high - low + 1);
   }

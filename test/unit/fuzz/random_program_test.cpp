@@ -10,11 +10,13 @@
 //
 // Environment (of this test alone):
 //   TESSERA_FUZZ_SEED=n      runs the one program of seed n at every level
-//   TESSERA_FUZZ_COUNT=n     programs that RandomProgramsSoak runs, 20000 unless
+//   TESSERA_FUZZ_COUNT=n     programs that RandomProgramsSoak runs, 20000
+//   unless
 //                            given
 //   TESSERA_FUZZ_FIRST=n     the soak's first seed, 1000000 unless given
-//   TESSERA_FUZZ_FAILURES=n  the soak stops at this many failures, 3 unless given
-//   TESSERA_FUZZ_REDUCE=n    seconds to spend on reducing a failure, 20 unless
+//   TESSERA_FUZZ_FAILURES=n  the soak stops at this many failures, 3 unless
+//   given TESSERA_FUZZ_REDUCE=n    seconds to spend on reducing a failure, 20
+//   unless
 //                            given
 //
 // RandomProgramsSoak.DISABLED_Many runs with --gtest_also_run_disabled_tests.
@@ -105,8 +107,8 @@ void finish(const Totals &totals) {
   std::cout << totals.programs << " programs, " << totals.exact
             << " compared to the bit, " << totals.unsupported
             << " unsupported, " << totals.invalid << " invalid, "
-            << totals.failed << " failed; " << totals.compared
-            << " elements, " << totals.undecided << " undecided\n";
+            << totals.failed << " failed; " << totals.compared << " elements, "
+            << totals.undecided << " undecided\n";
   for (const auto &[reason, count] : totals.reasons)
     std::cout << "  " << count << " x " << reason << "\n";
   EXPECT_LE(totals.unsupported * 50, totals.programs) << "more than 2 %";
@@ -117,8 +119,8 @@ void finish(const Totals &totals) {
 void runMany(uint64_t first, uint64_t count, bool isolated,
              int64_t failures = 3) {
   Totals totals;
-  for (uint64_t seed = first;
-       seed < first + count && totals.failed < failures; ++seed)
+  for (uint64_t seed = first; seed < first + count && totals.failed < failures;
+       ++seed)
     runSeed(seed, levelsFor(seed), isolated, totals);
   finish(totals);
 }

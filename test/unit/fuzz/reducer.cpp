@@ -65,8 +65,9 @@ private:
     if (late())
       return false;
     candidate.removeDead();
-    if (candidate.body.empty() || candidate.text() + candidate.describeArguments() ==
-                                      best.text() + best.describeArguments())
+    if (candidate.body.empty() ||
+        candidate.text() + candidate.describeArguments() ==
+            best.text() + best.describeArguments())
       return false;
     Outcome outcome = runInChild(candidate, isas);
     if (outcome.status != Status::Differs || failureClass(outcome) != kind)
@@ -153,9 +154,8 @@ private:
   void collect(const Block &block, std::vector<Definition> &all) const {
     for (const Statement &statement : block) {
       for (const Value &value : statement.results)
-        all.push_back(
-            {value, statement.head.rfind("arith.constant", 0) == 0 ||
-                        statement.head.rfind("tile.load", 0) == 0});
+        all.push_back({value, statement.head.rfind("arith.constant", 0) == 0 ||
+                                  statement.head.rfind("tile.load", 0) == 0});
       // A combining region keeps its laws only as it is.
       for (size_t i = 0; i < statement.regions.size(); ++i)
         if (i >= statement.headers.size() || statement.headers[i].empty())
@@ -232,7 +232,8 @@ private:
             result.name += "old";
         Block added;
         if (value.dims.empty()) {
-          added.push_back({"arith.constant " + literal, {value}, false, {}, {}, {}});
+          added.push_back(
+              {"arith.constant " + literal, {value}, false, {}, {}, {}});
         } else {
           added.push_back({"arith.constant " + literal,
                            {Value{scalar, value.element, {}}},
@@ -240,16 +241,16 @@ private:
                            {},
                            {},
                            {}});
-          added.push_back({"tile.broadcast %" + scalar + " : " +
-                               value.element + " -> " + value.type(),
+          added.push_back({"tile.broadcast %" + scalar + " : " + value.element +
+                               " -> " + value.type(),
                            {value},
                            false,
                            {},
                            {},
                            {}});
         }
-        block.insert(block.begin() + static_cast<int64_t>(i) + 1,
-                     added.begin(), added.end());
+        block.insert(block.begin() + static_cast<int64_t>(i) + 1, added.begin(),
+                     added.end());
       });
     }
     return found && attempt(std::move(candidate));

@@ -86,8 +86,7 @@ uint64_t stableHash(std::string_view text) {
 
 std::vector<int64_t> edgeExtents(int64_t lanes) {
   constexpr int64_t prime = 49999;
-  return {0,         1,  lanes - 1, lanes, lanes + 1, 2 * lanes + 3,
-          65, 4097, prime};
+  return {0, 1, lanes - 1, lanes, lanes + 1, 2 * lanes + 3, 65, 4097, prime};
 }
 
 Dims admissible(const Operator &op, Dims dims) {
@@ -179,9 +178,9 @@ double work(const Operator &op, const Dims &dims) {
 //===----------------------------------------------------------------------===//
 
 std::vector<ValueClass> acceptanceClasses() {
-  return {ValueClass::Normal,     ValueClass::NegativeInfinity,
+  return {ValueClass::Normal,       ValueClass::NegativeInfinity,
           ValueClass::SprinkledNan, ValueClass::Subnormal,
-          ValueClass::HugeOffset, ValueClass::SignedZeros};
+          ValueClass::HugeOffset,   ValueClass::SignedZeros};
 }
 
 RunRequest requestFor(const Subject &subject, Dims dims, DType dtype) {
@@ -199,8 +198,7 @@ RunRequest requestFor(const Subject &subject, Dims dims, DType dtype) {
 }
 
 std::string describe(const Operator &op, const RunRequest &request) {
-  std::string text = fmt::format(
-      "{} --dims ", op.name);
+  std::string text = fmt::format("{} --dims ", op.name);
   bool isFirst = true;
   for (std::string_view name : op.dims) {
     text += fmt::format("{}{}={}", isFirst ? "" : ",", name,

@@ -56,8 +56,8 @@ class Far : public testing::TestWithParam<Machine> {};
 TEST_P(Far, OffsetsPastTwoAndFourGigabytes) {
   constexpr int64_t rows = 4, cols = 37;
   // In elements of four bytes: rows on either side of 2^31 and 2^32 bytes.
-  for (int64_t stride : {int64_t{1} << 29, (int64_t{1} << 30) + 3,
-                         (int64_t{1} << 32) + 7}) {
+  for (int64_t stride :
+       {int64_t{1} << 29, (int64_t{1} << 30) + 3, (int64_t{1} << 32) + 7}) {
     const int64_t bytes = ((rows - 1) * stride + cols) * 4;
     Sparse from(bytes), to(bytes);
     if (!from.ok() || !to.ok())
@@ -76,9 +76,8 @@ TEST_P(Far, OffsetsPastTwoAndFourGigabytes) {
         ASSERT_TRUE(kernels::generate(x, "x", {}).ok());
 
         // The same elements next to each other.
-        session::RunRequest request =
-            requestFor({&op, GetParam()}, {{"rows", rows}, {"cols", cols}},
-                       DType::F32);
+        session::RunRequest request = requestFor(
+            {&op, GetParam()}, {{"rows", rows}, {"cols", cols}}, DType::F32);
         auto compact = session::CompiledOperator::create(op, request);
         ASSERT_TRUE(compact.ok()) << compact.error().str();
         session::RunValues values;

@@ -63,9 +63,8 @@ protected:
   }
 
   std::optional<CompiledOperator> compile(const Dims &dims, DType dtype) const {
-    auto compiled =
-        CompiledOperator::create(*GetParam().op,
-                                 requestFor(GetParam(), dims, dtype));
+    auto compiled = CompiledOperator::create(
+        *GetParam().op, requestFor(GetParam(), dims, dtype));
     if (!compiled) {
       ADD_FAILURE() << compiled.error().str();
       return std::nullopt;
@@ -137,8 +136,7 @@ TEST_P(LaunchState, AddressesDoNotMatter) {
   const kernels::Operator &op = *GetParam().op;
   Dims dims = smallDims(op);
   dims.find(op.dims.back())->second = 4 * GetParam().machine.lanes() + 7;
-  RunRequest request =
-      requestFor(GetParam(), admissible(op, dims), DType::F32);
+  RunRequest request = requestFor(GetParam(), admissible(op, dims), DType::F32);
   Bits first;
   // Arrays that begin at a page, and arrays that end at one.
   for (session::Edge edge : {session::Edge::Begin, session::Edge::End}) {
@@ -183,8 +181,7 @@ TEST_P(LaunchState, CallersFloatingPointStateIsKeptAndUnused) {
     const Bits expected = run(*compiled, values);
     // The arrays stay as run() left them; only the outputs are made again.
     std::vector<Argument> arguments;
-    for (const ProgramParameter &parameter :
-         compiled->program().parameters()) {
+    for (const ProgramParameter &parameter : compiled->program().parameters()) {
       if (parameter.isView)
         arguments.emplace_back(*compiled->array(parameter.name));
       else
@@ -241,8 +238,7 @@ TEST(InterpreterState, CallersFloatingPointStateIsKeptAndUnused) {
     ASSERT_TRUE(compiled->run(values).ok());
     const Bits expected = outputBits(*compiled);
     std::vector<Argument> arguments;
-    for (const ProgramParameter &parameter :
-         compiled->program().parameters()) {
+    for (const ProgramParameter &parameter : compiled->program().parameters()) {
       if (parameter.isView)
         arguments.emplace_back(*compiled->array(parameter.name));
       else
@@ -272,9 +268,9 @@ protected:
   static constexpr int64_t rows = 400, cols = 513;
 
   void SetUp() override {
-    auto result = session::compileOperator(
-        *kernels::findOperator("softmax"),
-        {.dims = {{"rows", rows}, {"cols", cols}}});
+    auto result =
+        session::compileOperator(*kernels::findOperator("softmax"),
+                                 {.dims = {{"rows", rows}, {"cols", cols}}});
     ASSERT_TRUE(result.ok()) << result.error().str();
     kernel.emplace(std::move(result->kernel));
     x = std::vector<float>(static_cast<size_t>(rows * cols));

@@ -119,7 +119,9 @@ TEST_P(Layout, AnyStrides) {
                                     std::to_string(round)) %
                          std::size(spreads)];
         },
-        round == 0 ? DType::F32 : round == 1 ? DType::F64 : DType::F16);
+        round == 0   ? DType::F32
+        : round == 1 ? DType::F64
+                     : DType::F16);
 }
 
 TEST_P(Layout, InPlace) {
@@ -180,14 +182,14 @@ TEST_P(Overlap, OneRowMovedOntoItself) {
   auto program = session::traceOperator(op, {});
   ASSERT_TRUE(program.ok());
   for (int64_t cols : {int64_t{1}, lanes, 4 * lanes + 1, int64_t{1000}})
-    for (int64_t shift : {int64_t{1}, int64_t{-1}, lanes, -lanes, lanes + 1,
-                          int64_t{200}}) {
+    for (int64_t shift :
+         {int64_t{1}, int64_t{-1}, lanes, -lanes, lanes + 1, int64_t{200}}) {
       Move move(cols, shift);
       std::vector<float> expected(move.memory);
-      std::memmove(expected.data() + (static_cast<float *>(move.y.data) -
-                                      move.memory.data()),
-                   expected.data() + (static_cast<float *>(move.x.data) -
-                                      move.memory.data()),
+      std::memmove(expected.data() +
+                       (static_cast<float *>(move.y.data) - move.memory.data()),
+                   expected.data() +
+                       (static_cast<float *>(move.x.data) - move.memory.data()),
                    static_cast<size_t>(cols) * sizeof(float));
       const std::vector<Argument> arguments = {move.x, move.y};
       if (GetParam().backend == session::Backend::Cpu) {
@@ -207,8 +209,7 @@ TEST_P(Overlap, OneRowMovedOntoItself) {
 TEST_P(Overlap, FastCodeRefusesOverlap) {
   if (GetParam().backend != session::Backend::Cpu)
     return;
-  auto program =
-      session::traceOperator(*kernels::findOperator("copy"), {});
+  auto program = session::traceOperator(*kernels::findOperator("copy"), {});
   ASSERT_TRUE(program.ok());
   Move apart(100, 100), over(100, 1);
   CompileRequest request;

@@ -61,9 +61,9 @@ protected:
   /// The types of this case: f32 or bf16 alternately, each fourth case f64 or
   /// f16.
   DType dtypeFor(const Dims &dims) const {
-    constexpr DType rotation[] = {DType::F32, DType::BF16, DType::F32,
-                                  DType::BF16, DType::F32, DType::BF16,
-                                  DType::F64, DType::F16};
+    constexpr DType rotation[] = {DType::F32,  DType::BF16, DType::F32,
+                                  DType::BF16, DType::F32,  DType::BF16,
+                                  DType::F64,  DType::F16};
     DType dtype = rotation[hashOf(dims) % std::size(rotation)];
     bool isMade = std::find(op().dtypes.begin(), op().dtypes.end(), dtype) !=
                   op().dtypes.end();
@@ -85,11 +85,11 @@ TEST_P(Matrix, AgreesWithTheOracle) {
   auto classesFor = [&](const Dims &dims) -> std::vector<ValueClass> {
     if (work(op(), dims) <= small)
       return all;
-    return {ValueClass::Normal,
-            all[1 + hashOf(dims) % (all.size() - 1)]};
+    return {ValueClass::Normal, all[1 + hashOf(dims) % (all.size() - 1)]};
   };
   for (const Dims &dims : singleSweeps(op(), lanes()))
-    if (work(op(), dims) <= large && !run(dims, dtypeFor(dims), classesFor(dims)))
+    if (work(op(), dims) <= large &&
+        !run(dims, dtypeFor(dims), classesFor(dims)))
       return;
   // A few of the pairs, others for every subject.
   std::vector<Dims> pairs =

@@ -90,10 +90,11 @@ TEST_P(Options, EpsilonOfNorms) {
 //===----------------------------------------------------------------------===//
 
 TEST_P(Options, GemmForms) {
-  const std::vector<Dims> extents = {
-      {{"m", 5}, {"n", 17}, {"k", 7}},  {{"m", 33}, {"n", 65}, {"k", 19}},
-      {{"m", 3}, {"n", 5}, {"k", 0}},   {{"m", 1}, {"n", 1}, {"k", 1}},
-      {{"m", 0}, {"n", 4}, {"k", 3}}};
+  const std::vector<Dims> extents = {{{"m", 5}, {"n", 17}, {"k", 7}},
+                                     {{"m", 33}, {"n", 65}, {"k", 19}},
+                                     {{"m", 3}, {"n", 5}, {"k", 0}},
+                                     {{"m", 1}, {"n", 1}, {"k", 1}},
+                                     {{"m", 0}, {"n", 4}, {"k", 3}}};
   for (const Dims &dims : extents)
     for (bool transA : {false, true})
       for (bool transB : {false, true})
@@ -151,8 +152,8 @@ TEST_P(Options, AttentionForms) {
   for (int form = 0; form < 32; ++form) {
     // Half of the forms in each type, both for every option.
     const bool isOdd = std::popcount(static_cast<unsigned>(form)) % 2 != 0;
-    RunRequest attention = request("attention", attentionDims,
-                                   isOdd ? DType::F32 : DType::BF16);
+    RunRequest attention =
+        request("attention", attentionDims, isOdd ? DType::F32 : DType::BF16);
     attention.settings["causal"] = (form & 1) != 0;
     if (form & 2)
       attention.present.push_back("mask");
@@ -220,8 +221,7 @@ void expectNothingWritten(std::string_view name, const RunRequest &request,
   ASSERT_TRUE(compiled.ok()) << compiled.error().str();
   auto result = compiled->run();
   ASSERT_FALSE(result.ok()) << name << ": an index out of range was accepted";
-  EXPECT_EQ(result.error().family, ErrorFamily::Launch)
-      << result.error().str();
+  EXPECT_EQ(result.error().family, ErrorFamily::Launch) << result.error().str();
   for (unsigned char byte : bytesOf(*compiled->array(output)))
     ASSERT_EQ(byte, 0xff) << name << " wrote something";
 }
@@ -229,16 +229,17 @@ void expectNothingWritten(std::string_view name, const RunRequest &request,
 TEST_P(Options, EmbeddingChecksIds) {
   // Rows before the wrong one must not be written either; nor in programs that
   // other threads run.
-  for (int64_t wrong : {int64_t{-1}, int64_t{11},
-                        std::numeric_limits<int64_t>::max(),
-                        std::numeric_limits<int64_t>::min()})
+  for (int64_t wrong :
+       {int64_t{-1}, int64_t{11}, std::numeric_limits<int64_t>::max(),
+        std::numeric_limits<int64_t>::min()})
     for (int64_t tokens : {1, 40, 4000}) {
       std::vector<int64_t> values(static_cast<size_t>(tokens));
       for (size_t i = 0; i < values.size(); ++i)
         values[i] = static_cast<int64_t>(i * 7 % 11);
       values[values.size() * 2 / 3] = wrong;
       Array ids = integers(DType::I64, {tokens}, values);
-      RunRequest embedding = request("embedding", {{"vocab", 11}, {"cols", 33}});
+      RunRequest embedding =
+          request("embedding", {{"vocab", 11}, {"cols", 33}});
       embedding.inputs.emplace("ids", ids.view());
       expectNothingWritten("embedding", embedding, "y");
       // Unchecked, such an id reads zeros.

@@ -56,8 +56,8 @@ std::vector<Variant> variants() {
 }
 
 std::string variantName(const testing::TestParamInfo<Variant> &info) {
-  std::string text =
-      std::string(info.param.op->name) + "_" + std::string(name(info.param.isa));
+  std::string text = std::string(info.param.op->name) + "_" +
+                     std::string(name(info.param.isa));
   std::replace(text.begin(), text.end(), '-', '_');
   return text;
 }
@@ -67,9 +67,9 @@ protected:
   Emitted emitAt(int64_t rows, int64_t cols, DType dtype = DType::F32) const {
     if (!GetParam().op->evenDim.empty())
       cols += cols % 2;
-    return emit(*GetParam().op, {.dims = rowsOf(rows, cols),
-                                 .dtype = dtype,
-                                 .isa = GetParam().isa});
+    return emit(
+        *GetParam().op,
+        {.dims = rowsOf(rows, cols), .dtype = dtype, .isa = GetParam().isa});
   }
 };
 
@@ -111,10 +111,11 @@ TEST_P(RowCode, CodeDoesNotGrowWithTheWidth) {
   std::printf("%s: %lld bytes, ms per width:%s\n",
               testing::PrintToString(GetParam()).c_str(),
               static_cast<long long>(sizes.back().objectBytes), times.c_str());
-  // The reference has a main loop and a tail; wider rows have the same.
+  // The reference has a main loop and a tail. Wider rows have the same, and at
+  // most one more level of partial sums.
   for (size_t i = 0; i < sizes.size(); ++i) {
     EXPECT_LE(sizes[i].objectBytes, sizes[3].objectBytes + 512) << widths[i];
-    EXPECT_LE(sizes[i].instructions, sizes[3].instructions + 24) << widths[i];
+    EXPECT_LE(sizes[i].instructions, sizes[3].instructions + 64) << widths[i];
   }
   // Nor with the number of rows.
   Emitted tall = emitAt(1'000'000, 64);
@@ -132,13 +133,33 @@ INSTANTIATE_TEST_SUITE_P(Structure, RowCode, testing::ValuesIn(variants()),
 // Single properties
 //===----------------------------------------------------------------------===//
 
+// Contractions are made of fused multiply-adds, which a level without them has
+// to call.
+TEST(Code, ContractionsCallNothingFromOutside) {
+  for (const Operator &op : kernels::operators()) {
+    if (op.dims.size() == 2 && op.name != "transpose")
+      continue; // Among the rows above.
+    session::RunRequest request;
+    for (std::string_view dim : op.dims)
+      request.dims.emplace(dim, 40);
+    for (Isa isa : hostIsas())
+      for (DType dtype : {DType::F32, DType::BF16, DType::F16}) {
+        if (!getTarget(isa).hasFma)
+          continue;
+        request.isa = isa;
+        request.dtype = dtype;
+        EXPECT_EQ(join(undefinedSymbols(emit(op, request).object)), "")
+            << op.name << " " << name(isa) << " " << name(dtype);
+      }
+  }
+}
+
 TEST(Code, MasksAreVectorsOfBits) {
   for (Isa isa : hostIsas()) {
     Emitted code = emit(*kernels::findOperator("masked_softmax"),
                         {.dims = rowsOf(16, 4097), .isa = isa});
     std::string lanes = std::to_string(getTarget(isa).lanes32());
-    EXPECT_FALSE(
-        linesWith(code["loops"], "vector<" + lanes + "xi1>").empty())
+    EXPECT_FALSE(linesWith(code["loops"], "vector<" + lanes + "xi1>").empty())
         << name(isa);
     expectNone(code["loops"], gathers, "loops");
     expectNone(code["asm"], gathers, "asm");
@@ -182,8 +203,7 @@ TEST(Code, LoopsThatThePlanLeavesScalarStayScalar) {
           store(y(row), sum(load(x(row, cols)), cols, Order::Left));
       });
   for (Isa isa : hostIsas()) {
-    Emitted code =
-        emitKernel(ordered, {.dims = rowsOf(16, 4096), .isa = isa});
+    Emitted code = emitKernel(ordered, {.dims = rowsOf(16, 4096), .isa = isa});
     EXPECT_NE(code.plan.find("(scalar)"), std::string::npos) << code.plan;
     expectNone(code["llvm"], R"(<\d+ x )", "vectors in LLVM IR");
     expectNone(code["asm"], packedArithmetic, "packed arithmetic");
@@ -192,8 +212,8 @@ TEST(Code, LoopsThatThePlanLeavesScalarStayScalar) {
 
 TEST(Code, NeighbouringScalarsStayScalar) {
   // Four adjacent elements, one by one: bait for superword parallelism.
-  Kernel four = kernel(
-      "four", "x, y", [](View<const float, 2> x, View<float, 2> y) {
+  Kernel four =
+      kernel("four", "x, y", [](View<const float, 2> x, View<float, 2> y) {
         for (auto row : parallel(dim("rows", x.extent(0))))
           for (int64_t i = 0; i < 4; ++i)
             store(y(row, i), load(x(row, i)) * 3 + 1);
@@ -230,8 +250,7 @@ TEST(Code, WhatIsLookedForIsFound) {
   // Positions from data: the one access that is gathered by right.
   Kernel lookup = kernel(
       "lookup", "at, x, y",
-      [](View<const int64_t, 1> at, View<const float, 1> x,
-         View<float, 1> y) {
+      [](View<const int64_t, 1> at, View<const float, 1> x, View<float, 1> y) {
         Dim n = dim("n", at.extent(0));
         (void)dim("table", x.extent(0));
         store(y(n), load(x(load(at(n)))));

@@ -42,8 +42,8 @@ TEST(Cost, SmallWorkStaysOnTheCaller) {
   for (const Operator *op : rowOperators())
     for (Isa isa : hostIsas()) {
       int64_t cols = op->evenDim.empty() ? 65 : 66;
-      auto compiled = CompiledOperator::create(
-          *op, {.dims = rowsOf(17, cols), .isa = isa});
+      auto compiled =
+          CompiledOperator::create(*op, {.dims = rowsOf(17, cols), .isa = isa});
       ASSERT_TRUE(compiled.ok()) << compiled.error().str();
       CountingPool pool;
       session::RunValues values;
@@ -58,8 +58,7 @@ TEST(Cost, SmallWorkStaysOnTheCaller) {
 
 TEST(Cost, LargeWorkIsShared) {
   for (const Operator *op : rowOperators()) {
-    auto compiled =
-        CompiledOperator::create(*op, {.dims = rowsOf(256, 1026)});
+    auto compiled = CompiledOperator::create(*op, {.dims = rowsOf(256, 1026)});
     ASSERT_TRUE(compiled.ok()) << compiled.error().str();
     CountingPool pool;
     session::RunValues values;
@@ -90,7 +89,8 @@ constexpr const char *peakFile = "TESSERA_TEST_PEAK_FILE";
 TEST(Cost, DISABLED_CompileAlone) {
   const char *path = std::getenv(peakFile);
   ASSERT_TRUE(path) << "started without a file for its answer";
-  for (const char *operatorName : {"layer_norm", "cross_entropy", "attention"}) {
+  for (const char *operatorName :
+       {"layer_norm", "cross_entropy", "attention"}) {
     const Operator &op = *kernels::findOperator(operatorName);
     session::RunRequest request;
     for (size_t i = 0; i < op.dims.size(); ++i)
