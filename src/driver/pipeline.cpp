@@ -7,6 +7,7 @@
 
 #include "driver/pipeline.h"
 
+#include "codegen/cpu/expand_math.h"
 #include "codegen/llvm/codegen.h"
 #include "dialect/specialize.h"
 #include "realize/cpu/realize.h"
@@ -112,9 +113,18 @@ Result<PipelineResult> compileForCpu(tile::KernelOp kernel,
   countRealized(realized->module.get(), target, kernel.getTier(),
                 result.facts);
 
-  // Math functions become arithmetic, then machine code.
+  // Multiply-adds between the author's operations first: the expansions of math
+  // functions must keep their own roundings.
+  result.multiplyAdds = step("multiply-adds", [&] {
+    return formMultiplyAdds(realized->module.get(), target, kernel.getTier());
+  });
+  step("expand-math", [&] {
+    expandMath(realized->module.get(), target, kernel.getTier());
+    return true;
+  });
+
+  // LLVM IR and machine code.
   CodegenOptions options;
-  options.tier = kernel.getTier();
   options.stageText = request.stageText;
   Result<CodegenResult> generated = step("codegen", [&] {
     return generateObject(realized->module.get(), target, options);
@@ -126,7 +136,6 @@ Result<PipelineResult> compileForCpu(tile::KernelOp kernel,
   result.times.push_back({"codegen.emit", generated->emitSeconds});
 
   result.object = std::move(generated->object);
-  result.multiplyAdds = generated->multiplyAdds;
   result.plan = std::move(realized->plan);
   result.checks = std::move(realized->checks);
   for (const RealizedStage &stage : realized->stages)

@@ -14,9 +14,9 @@
 #include "driver/object_facts.h"
 
 #include "nlohmann/json.hpp"
+#include "llvm/ADT/StringSet.h"
 
 #include <algorithm>
-#include "llvm/ADT/StringSet.h"
 
 using Json = nlohmann::ordered_json;
 using llvm::StringRef;

@@ -7,7 +7,6 @@
 
 #include "codegen/llvm/codegen.h"
 
-#include "codegen/cpu/expand_math.h"
 #include "codegen/llvm/to_llvm.h"
 
 #include "llvm/Analysis/CGSCCPassManager.h"
@@ -108,8 +107,6 @@ Result<CodegenResult> generateObject(mlir::ModuleOp realized,
   using Clock = std::chrono::steady_clock;
   CodegenResult result;
   auto start = Clock::now();
-  result.multiplyAdds = formMultiplyAdds(realized, target, options.tier);
-  expandMath(realized, target, options.tier);
   llvm::LLVMContext context;
   Result<std::unique_ptr<llvm::Module>> lowered = toLLVM(realized, context);
   if (!lowered)

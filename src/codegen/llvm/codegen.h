@@ -13,7 +13,6 @@
 #ifndef TESSERA_CODEGEN_LLVM_CODEGEN_H
 #define TESSERA_CODEGEN_LLVM_CODEGEN_H
 
-#include "dialect/tile_dialect.h"
 #include "target/target.h"
 #include "tessera/error.h"
 
@@ -29,7 +28,6 @@ namespace tessera {
 using StageText = std::function<void(const char *stage, std::string text)>;
 
 struct CodegenOptions {
-  tile::Tier tier = tile::Tier::Default;
   /// Position-independent code, for objects that are linked into programs.
   bool positionIndependent = true;
   /// Called with "llvm" (optimized IR) and "asm" when set.
@@ -39,12 +37,12 @@ struct CodegenOptions {
 struct CodegenResult {
   /// An ELF object.
   std::string object;
-  int64_t multiplyAdds = 0;
   /// Seconds spent: lowering to LLVM IR, optimizing, emitting.
   double lowerSeconds = 0, optimizeSeconds = 0, emitSeconds = 0;
 };
 
-/// Consumes the realized module: it is lowered in place.
+/// Consumes the realized module, whose math functions have been expanded: it is
+/// lowered in place.
 Result<CodegenResult> generateObject(mlir::ModuleOp realized,
                                      const Target &target,
                                      const CodegenOptions &options);

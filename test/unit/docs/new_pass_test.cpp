@@ -110,6 +110,8 @@ TEST(NewPass, ByItself) {
 
 TEST(NewPass, ThroughTheEntryOfTesseraOpt) {
   registerRemoveIdleTransposes();
+  // The command line asks for these; the entry does not work without.
+  registerPassManagerCLOptions();
   DialectRegistry registry;
   registry.insert<tile::TileDialect, arith::ArithDialect, math::MathDialect>();
   MlirOptMainConfig config;

@@ -12,11 +12,13 @@
 
 #include "pages.h"
 
+#include "session/session.h"
 #include "tessera/compile.h"
 #include "tessera/dsl.h"
 
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <vector>
 
 namespace tessera {
@@ -62,6 +64,35 @@ TEST(Readme, Runs) {
   // 2 / sqrt(4 + 1e-6) * 0.5 * sigmoid(1)
   EXPECT_EQ(printed, "y[0] = 0.365529\n");
   EXPECT_NE(docs::readSource("README.md").find(printed), std::string::npos);
+}
+
+/// What is kept for later calls must not trip over the end of the process.
+TEST(ReadmeDeathTest, LeavesCleanly) {
+  EXPECT_EXIT(std::exit(run()), testing::ExitedWithCode(0), "");
+}
+
+/// The plans that the page shows are those of the machines that it names.
+TEST(Readme, ShowsThePlans) {
+  if (hostIsa() != Isa::Avx512)
+    GTEST_SKIP() << "the page shows output of avx512";
+  std::string readme = docs::readSource("README.md");
+  auto expectShown = [&](const Result<session::Compilation> &compiled) {
+    ASSERT_TRUE(compiled.ok()) << compiled.error().str();
+    EXPECT_NE(readme.find("plan: " + compiled->kernel.planSummary),
+              std::string::npos)
+        << "README.md should show plan: " << compiled->kernel.planSummary;
+  };
+  expectShown(session::compileOperator(
+      *kernels::findOperator("softmax"),
+      {.dims = {{"rows", 17}, {"cols", 65}}, .isa = Isa::Avx512},
+      session::Assume::Dense));
+  Result<Program> program =
+      Program::fromFile(TESSERA_SOURCE_DIR "/examples/my_kernel.mlir");
+  ASSERT_TRUE(program.ok()) << program.error().str();
+  expectShown(session::compileProgram(
+      std::move(*program),
+      {.dims = {{"row", 16}, {"col", 300}}, .isa = Isa::Avx512},
+      session::Assume::Dense));
 }
 
 /// The part of an error that does not depend on where the source lies.

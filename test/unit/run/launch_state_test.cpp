@@ -18,6 +18,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <optional>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -84,6 +85,9 @@ protected:
   }
 };
 
+/// The control bits: rounding, flush to zero, denormals are zero, masks.
+constexpr unsigned controlBits = 0xffc0;
+
 /// A host's pool: plain threads, made anew by every job.
 class HostPool : public TaskPool {
 public:
@@ -93,8 +97,14 @@ public:
     most = std::max(most, threads);
     std::atomic<int64_t> next = 0;
     auto work = [&](int worker) {
+      const unsigned before = _mm_getcsr();
+      if (state)
+        _mm_setcsr(*state);
       for (int64_t index; (index = next++) < count;)
         task(context, index, worker);
+      if (state && (_mm_getcsr() & controlBits) != *state)
+        ++statesLost;
+      _mm_setcsr(before);
     };
     std::vector<std::thread> others;
     for (int worker = 1; worker < threads; ++worker)
@@ -105,6 +115,9 @@ public:
   }
   int jobs = 0;
   int most = 0;
+  /// The floating-point state that the pool's threads have of their own.
+  std::optional<unsigned> state;
+  std::atomic<int> statesLost = 0;
 };
 
 TEST_P(LaunchState, ThreadsAndPoolsGiveTheSameBits) {
@@ -132,6 +145,22 @@ TEST_P(LaunchState, ThreadsAndPoolsGiveTheSameBits) {
   EXPECT_LE(host.most, 2);
 }
 
+TEST_P(LaunchState, WorkersFloatingPointStateIsKeptAndUnused) {
+  std::optional<CompiledOperator> compiled = compile(largeDims(), DType::F32);
+  ASSERT_TRUE(compiled);
+  RunValues values;
+  values.valueClass = ValueClass::Subnormal;
+  values.threads = 1;
+  const Bits expected = run(*compiled, values);
+  HostPool host;
+  host.state = _MM_MASK_MASK | _MM_ROUND_UP | _MM_FLUSH_ZERO_ON | 0x40u;
+  values.threads = 0;
+  values.pool = &host;
+  EXPECT_EQ(run(*compiled, values), expected);
+  EXPECT_GT(host.jobs, 0) << "the extents are too small for this test";
+  EXPECT_EQ(host.statesLost, 0);
+}
+
 TEST_P(LaunchState, AddressesDoNotMatter) {
   const kernels::Operator &op = *GetParam().op;
   Dims dims = smallDims(op);
@@ -149,9 +178,6 @@ TEST_P(LaunchState, AddressesDoNotMatter) {
     EXPECT_EQ(bits, first);
   }
 }
-
-/// The control bits: rounding, flush to zero, denormals are zero, masks.
-constexpr unsigned controlBits = 0xffc0;
 
 /// Sets the caller's floating-point state for a while.
 class WithState {
@@ -320,6 +346,36 @@ TEST_F(SeveralLaunches, PreparedRunsAgreeWithLaunches) {
     ASSERT_TRUE(prepared->run().ok());
     EXPECT_EQ(y, expected);
   }
+}
+
+TEST(SeveralCompiles, FromFourThreadsAtOnce) {
+  constexpr const char *names[] = {"softmax", "layer_norm", "gemm", "cumsum"};
+  std::atomic<int> wrong = 0;
+  std::vector<std::thread> callers;
+  for (const char *name : names)
+    callers.emplace_back([&, name] {
+      const kernels::Operator &op = *kernels::findOperator(name);
+      RunRequest request;
+      request.dims = smallDims(op);
+      std::string first;
+      for (int i = 0; i < 3; ++i) {
+        auto compiled = session::compileOperator(op, request);
+        if (!compiled) {
+          ++wrong;
+          return;
+        }
+        if (first.empty())
+          first = compiled->kernel.object;
+        if (compiled->kernel.object != first)
+          ++wrong;
+        auto result = session::runOperator(op, request);
+        if (!result || !result->passed())
+          ++wrong;
+      }
+    });
+  for (std::thread &caller : callers)
+    caller.join();
+  EXPECT_EQ(wrong, 0);
 }
 
 TEST_F(SeveralLaunches, InAChildAfterFork) {

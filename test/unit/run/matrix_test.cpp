@@ -106,6 +106,10 @@ TEST_P(MatrixSoak, AgreesWithTheOracle) {
   std::vector<Dims> extents = singleSweeps(op(), lanes());
   for (Dims &dims : pairSweeps(op(), lanes(), isInterpreter() ? 20000 : 300000))
     extents.push_back(std::move(dims));
+  // Long enough for several levels of partial sums.
+  if (!isInterpreter() &&
+      op().dims == std::vector<std::string_view>{"rows", "cols"})
+    extents.push_back({{"rows", 2}, {"cols", 1'000'000}});
   for (const Dims &dims : extents)
     for (DType dtype : op().dtypes)
       if (!run(dims, dtype, all))
