@@ -80,23 +80,40 @@ bool AccessAnalysis::needsCheck(const Access &access, unsigned axis) const {
          indices.high >= extent(access, axis);
 }
 
-bool AccessAnalysis::isDataDependent(const Access::Axis &axis) {
-  if (!axis.offset)
-    return false;
-  SmallVector<Value> worklist{axis.offset};
+bool dependsOnData(Value root) {
+  SmallVector<Value> worklist{root};
   llvm::SmallPtrSet<Value, 8> seen;
   while (!worklist.empty()) {
     Value value = worklist.pop_back_val();
     if (!seen.insert(value).second)
       continue;
     Operation *op = value.getDefiningOp();
-    if (!op)
+    if (!op) {
+      // A carried value may hold anything the loop has read.
+      auto argument = cast<BlockArgument>(value);
+      Operation *parent = argument.getOwner()->getParentOp();
+      if (isa<tile::SerialOp, tile::PipelineOp>(parent) &&
+          argument.getArgNumber() > 0) {
+        worklist.push_back(parent->getOperand(argument.getArgNumber() - 1));
+        worklist.push_back(argument.getOwner()->getTerminator()->getOperand(
+            argument.getArgNumber() - 1));
+      }
       continue;
+    }
     if (isa<tile::LoadOp>(op))
       return true;
     worklist.append(op->operand_begin(), op->operand_end());
+    for (Region &region : op->getRegions())
+      for (Block &block : region)
+        if (!block.empty())
+          worklist.append(block.back().operand_begin(),
+                          block.back().operand_end());
   }
   return false;
+}
+
+bool AccessAnalysis::isDataDependent(const Access::Axis &axis) {
+  return axis.offset && dependsOnData(axis.offset);
 }
 
 /// Whether the indices of one axis of `a` and `b` cannot be equal.

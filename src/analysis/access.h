@@ -44,6 +44,9 @@ struct Access {
   }
 };
 
+/// Whether a value is computed from loaded data.
+bool dependsOnData(mlir::Value value);
+
 /// The access that `op` makes; std::nullopt for other ops.
 std::optional<Access> getAccess(mlir::Operation *op);
 

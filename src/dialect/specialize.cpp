@@ -126,6 +126,28 @@ static Result<void> checkBindings(tile::KernelOp kernel, Access op,
   return {};
 }
 
+static Result<void> checkReshape(tile::ReshapeOp op,
+                                 const llvm::StringMap<int64_t> &dims) {
+  auto count = [&](Type tile) -> std::optional<int64_t> {
+    int64_t product = 1;
+    for (StringAttr dim : tile::getDims(tile)) {
+      auto known = dims.find(dim.getValue());
+      if (known == dims.end() ||
+          __builtin_mul_overflow(product, known->second, &product))
+        return std::nullopt;
+    }
+    return product;
+  };
+  std::optional<int64_t> from = count(op.getInput().getType());
+  std::optional<int64_t> to = count(op.getResult().getType());
+  if (!from || !to || *from == *to)
+    return {};
+  return launchError(op, "launch.reshape",
+                     ("a reshape of " + Twine(*from) + " elements to " +
+                      Twine(*to))
+                         .str());
+}
+
 Result<void> specialize(tile::KernelOp kernel, const ViewExtents &extents) {
   Block &body = kernel.getBody().front();
   for (BlockArgument argument : body.getArguments()) {
@@ -182,6 +204,8 @@ Result<void> specialize(tile::KernelOp kernel, const ViewExtents &extents) {
                              ("dimension '" + dim.getName() + "' has extent " +
                               Twine(*extent) + ", expected at least 0")
                                  .str());
+    } else if (auto reshape = dyn_cast<tile::ReshapeOp>(op)) {
+      status = checkReshape(reshape, dims);
     } else if (auto load = dyn_cast<tile::LoadOp>(op)) {
       status = checkBindings(kernel, load, extents, dims);
     } else if (auto store = dyn_cast<tile::StoreOp>(op)) {

@@ -33,7 +33,9 @@ namespace {
 class Linker {
 public:
   static Result<Linker *> get() {
-    static Linker linker;
+    // Never destroyed: executables in static objects may outlive any order of
+    // destruction.
+    static Linker &linker = *new Linker;
     if (!linker.problem.empty())
       return Error{ErrorFamily::Internal, "codegen.jit", linker.problem, {}};
     return &linker;

@@ -34,6 +34,7 @@ NestEmitter::Address NestEmitter::address(const Access &access) {
                   r.analysis.strides.isUnit(access, axis);
     if (described.offset) {
       Value extra = value(described.offset);
+      emitCheck(access, axis, extra);
       if (lanesOf(extra) > 1) {
         lanePart = lanePart ? emit.add(lanePart, extra) : extra;
         isUnit = false;
@@ -53,7 +54,6 @@ NestEmitter::Address NestEmitter::address(const Access &access) {
       Value inside =
           emit.compare(arith::CmpIPredicate::ult, indices, limit);
       result.inside = emit.logicalAnd(result.inside, inside);
-      emitCheck(access, axis, inside);
     }
     Value stride = r.stride(access, axis);
     offset = emit.add(offset, emit.mul(position, stride));
@@ -77,28 +77,30 @@ NestEmitter::Address NestEmitter::address(const Access &access) {
   return result;
 }
 
-/// In a checking stage, records a data-dependent index outside the view.
-void NestEmitter::emitCheck(const Access &access, unsigned axis, Value inside) {
+/// In a checking stage, reports an offset read from data that is outside the
+/// axis. A dimension added to it may overhang, as it may with a computed offset.
+void NestEmitter::emitCheck(const Access &access, unsigned axis, Value offset) {
   if (!r.checksOnly || !AccessAnalysis::isDataDependent(access.axes[axis]))
     return;
-  Value active = mask;
+  Value wrong = outside(offset, r.analysis.accesses.extent(access, axis));
   if (access.mask)
-    active = emit.logicalAnd(active, value(access.mask));
-  Value wrong = emit.logicalNot(inside);
-  if (active)
-    wrong = emit.logicalAnd(wrong, active);
-  if (int64_t count = lanesOf(wrong); count > 1) {
-    Value bits = b.create<LLVM::BitcastOp>(
-        emit.loc, b.getIntegerType(count), wrong);
-    wrong = emit.compare(arith::CmpIPredicate::ne, bits,
-                         emit.zero(bits.getType()));
-  }
-  auto ifOp = b.create<scf::IfOp>(emit.loc, wrong, /*withElseRegion=*/false);
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPoint(ifOp.thenBlock()->getTerminator());
-  b.create<LLVM::StoreOp>(
-      emit.loc, emit.integer(b.getI32Type(), r.checkNumber(access, axis)),
-      r.checkPointer());
+    wrong = emit.logicalAnd(wrong, value(access.mask));
+  tile::KernelOp kernel = r.analysis.kernel;
+  r.emitCheck(wrong,
+              launchError(access.op, "launch.index",
+                          "an index into axis " + Twine(axis) + " of '" +
+                              kernel.getArgName(access.view.getArgNumber()) +
+                              "' is outside [0, " +
+                              Twine(r.analysis.accesses.extent(access, axis)) +
+                              "); nothing was written"));
+}
+
+/// Where active lanes of `index` are outside [0, extent).
+Value NestEmitter::outside(Value index, int64_t extent) {
+  index = emit.toI64(index);
+  Value wrong = emit.compare(arith::CmpIPredicate::uge, index,
+                             emit.integer(index.getType(), extent));
+  return mask ? emit.logicalAnd(wrong, mask) : wrong;
 }
 
 Value NestEmitter::loadElement(const Access &access) {

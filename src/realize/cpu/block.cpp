@@ -23,6 +23,13 @@ static int64_t constantIndexOr(Value value, int64_t otherwise) {
   return constantIndex(value).value_or(otherwise);
 }
 
+Error launchError(Operation *op, StringRef code, const Twine &why) {
+  Error error{ErrorFamily::Launch, code.str(), why.str(), {}};
+  if (auto loc = dyn_cast<FileLineColLoc>(op->getLoc()))
+    error.where = {loc.getFilename().str(), loc.getLine(), loc.getColumn()};
+  return error;
+}
+
 //===----------------------------------------------------------------------===//
 // Shared state
 //===----------------------------------------------------------------------===//
@@ -176,21 +183,20 @@ TileBuffer Realizer::allocate(Type tileType, StringRef what, Operation *op) {
   return buffer;
 }
 
-int64_t Realizer::checkNumber(const Access &access, unsigned axis) {
-  Error error;
-  error.family = ErrorFamily::Launch;
-  error.code = "launch.index";
-  tile::KernelOp kernel = analysis.kernel;
-  error.message =
-      ("an index into axis " + Twine(axis) + " of '" +
-       kernel.getArgName(access.view.getArgNumber()) +
-       "' is outside [0, " + Twine(analysis.accesses.extent(access, axis)) +
-       "); nothing was written")
-          .str();
-  if (auto loc = dyn_cast<FileLineColLoc>(access.op->getLoc()))
-    error.where = {loc.getFilename().str(), loc.getLine(), loc.getColumn()};
+void Realizer::emitCheck(Value wrong, Error error) {
+  if (int64_t count = lanesOf(wrong); count > 1) {
+    Value bits = b.create<LLVM::BitcastOp>(emit.loc, b.getIntegerType(count),
+                                           wrong);
+    wrong = emit.compare(arith::CmpIPredicate::ne, bits,
+                         emit.zero(bits.getType()));
+  }
   checks.push_back(std::move(error));
-  return checks.size();
+  auto ifOp = b.create<scf::IfOp>(emit.loc, wrong, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(ifOp.thenBlock()->getTerminator());
+  b.create<LLVM::StoreOp>(
+      emit.loc, emit.integer(b.getI32Type(), int64_t(checks.size())),
+      checkPointer());
 }
 
 //===----------------------------------------------------------------------===//
@@ -252,7 +258,13 @@ void Realizer::runStep(const Step &step) {
 
 void Realizer::runImmediate(Operation &op) {
   if (auto dim = dyn_cast<tile::DimOp>(op)) {
-    extents[dim.getName()] = scalar(dim.getExtent());
+    Value size = scalar(dim.getExtent());
+    extents[dim.getName()] = size;
+    if (checksOnly && !constantIndex(dim.getExtent()))
+      emitCheck(emit.compare(arith::CmpIPredicate::slt, size, emit.index(0)),
+                launchError(&op, "launch.extent",
+                            "dimension '" + dim.getName() +
+                                "' comes out negative; nothing was written"));
   } else if (auto size = dyn_cast<tile::DimSizeOp>(op)) {
     setScalar(size.getResult(), extent(size.getDimAttr()));
   } else if (auto parallel = dyn_cast<tile::ParallelOp>(op)) {

@@ -198,6 +198,13 @@ Value NestEmitter::gatherElement(tile::GatherOp op) {
   Value limit = emit.toI64(r.extent(op.getAlongAttr()));
   Value inside = emit.compare(arith::CmpIPredicate::ult, indices,
                               emit.splat(limit, lanesOf(indices)));
+  if (std::optional<int64_t> extent = r.constantExtent(op.getAlongAttr());
+      extent && r.checksOnly && dependsOnData(op.getIndices()))
+    r.emitCheck(outside(index, *extent),
+                launchError(op, "launch.index",
+                            "an index into dimension '" + op.getAlong() +
+                                "' of a tile is outside [0, " +
+                                Twine(*extent) + "); nothing was written"));
   Value safe = emit.select(inside, indices, emit.zero(indices.getType()));
   int64_t along = buffer->strides[tile::indexOf(buffer->dims,
                                                 op.getAlongAttr())];

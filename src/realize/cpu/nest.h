@@ -118,7 +118,8 @@ private:
   };
 
   Address address(const Access &access);
-  void emitCheck(const Access &access, unsigned axis, mlir::Value inside);
+  void emitCheck(const Access &access, unsigned axis, mlir::Value offset);
+  mlir::Value outside(mlir::Value index, int64_t extent);
   mlir::Value loadElement(const Access &access);
   mlir::Value emitOp(mlir::Operation *op);
   mlir::Value gatherElement(tile::GatherOp op);

@@ -53,13 +53,17 @@ public:
   }
 
 private:
+  /// Whether data can make a launch wrong: an index or an extent is read.
   bool hasDataDependentIndex() {
     bool found = false;
     kernel.walk([&](Operation *op) {
       if (std::optional<Access> access = getAccess(op))
-        for (unsigned axis = 0; axis < access->axes.size(); ++axis)
-          found |= AccessAnalysis::isDataDependent(access->axes[axis]) &&
-                   analysis.accesses.needsCheck(*access, axis);
+        for (const Access::Axis &axis : access->axes)
+          found |= AccessAnalysis::isDataDependent(axis);
+      if (auto gather = dyn_cast<tile::GatherOp>(op))
+        found |= dependsOnData(gather.getIndices());
+      if (auto dim = dyn_cast<tile::DimOp>(op))
+        found |= dependsOnData(dim.getExtent());
     });
     return found;
   }

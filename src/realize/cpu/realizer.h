@@ -36,8 +36,9 @@ struct TileBuffer {
   llvm::SmallVector<int64_t> strides;
 };
 
-/// Where a nest is being emitted: what realization of values needs to know.
-class NestEmitter;
+/// An error of the call at an op's source position.
+Error launchError(mlir::Operation *op, llvm::StringRef code,
+                  const llvm::Twine &why);
 
 class Realizer {
 public:
@@ -111,8 +112,9 @@ public:
 
   void fail(mlir::Operation *op, llvm::StringRef code, const llvm::Twine &why);
 
-  /// Number (from 1) of the check that an access's indices are in range.
-  int64_t checkNumber(const Access &access, unsigned axis);
+  /// In a checking stage, reports `error` from the launch where `wrong` (a truth
+  /// value, or one per lane) holds.
+  void emitCheck(mlir::Value wrong, Error error);
   std::vector<Error> checks;
 
 private:

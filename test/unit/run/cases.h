@@ -37,8 +37,8 @@ struct Machine {
   std::string name() const;
 };
 
-inline void PrintTo(const Machine &machine, std::ostream *stream) {
-  *stream << machine.name();
+inline std::ostream &operator<<(std::ostream &stream, const Machine &machine) {
+  return stream << machine.name();
 }
 
 /// The interpreter and every level of this host.
@@ -55,7 +55,7 @@ struct Subject {
   /// "softmax_avx2".
   std::string name() const;
 };
-void PrintTo(const Subject &subject, std::ostream *stream);
+std::ostream &operator<<(std::ostream &stream, const Subject &subject);
 
 std::vector<Subject> subjects(const std::vector<Machine> &machines);
 
@@ -91,8 +91,8 @@ std::vector<kernels::Dims> pairSweeps(const kernels::Operator &op,
 /// The elements of all arrays of the operator.
 int64_t totalElements(const kernels::Operator &op, const kernels::Dims &dims);
 
-/// An estimate of the multiplications a run needs: what decides between all
-/// value classes and few.
+/// An estimate of the time a run and its oracle need, in elements moved: what
+/// decides between all value classes and few.
 double work(const kernels::Operator &op, const kernels::Dims &dims);
 
 /// The value classes of the acceptance list.

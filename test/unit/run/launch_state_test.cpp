@@ -352,6 +352,7 @@ TEST(SeveralCompiles, FromFourThreadsAtOnce) {
   constexpr const char *names[] = {"softmax", "layer_norm", "gemm", "cumsum"};
   std::atomic<int> wrong = 0;
   std::vector<std::thread> callers;
+  callers.reserve(std::size(names));
   for (const char *name : names)
     callers.emplace_back([&, name] {
       const kernels::Operator &op = *kernels::findOperator(name);

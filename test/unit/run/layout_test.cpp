@@ -36,7 +36,7 @@ std::vector<int64_t> stridesFor(Spread spread,
                                 const std::vector<int64_t> &extents) {
   size_t rank = extents.size();
   std::vector<int64_t> strides(rank, 1);
-  auto nest = [&](auto order, int64_t first, int64_t padding) {
+  auto nest = [&](const auto &order, int64_t first, int64_t padding) {
     int64_t next = first;
     for (size_t axis : order) {
       strides[axis] = next;

@@ -78,18 +78,17 @@ protected:
 class MatrixSoak : public Matrix {};
 
 TEST_P(Matrix, AgreesWithTheOracle) {
-  const std::vector<ValueClass> all = acceptanceClasses();
-  // The interpreter takes two hundred times as long.
+  std::vector<ValueClass> all = acceptanceClasses();
   const double small = isInterpreter() ? 2e3 : 2e4;
-  const double large = isInterpreter() ? 2e4 : 6e5;
   auto classesFor = [&](const Dims &dims) -> std::vector<ValueClass> {
     if (work(op(), dims) <= small)
       return all;
+    if (isInterpreter())
+      return {all[hashOf(dims) % all.size()]};
     return {ValueClass::Normal, all[1 + hashOf(dims) % (all.size() - 1)]};
   };
   for (const Dims &dims : singleSweeps(op(), lanes()))
-    if (work(op(), dims) <= large &&
-        !run(dims, dtypeFor(dims), classesFor(dims)))
+    if (!run(dims, dtypeFor(dims), classesFor(dims)))
       return;
   // A few of the pairs, others for every subject.
   std::vector<Dims> pairs =

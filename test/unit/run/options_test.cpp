@@ -168,11 +168,12 @@ TEST_P(Options, AttentionForms) {
 }
 
 TEST_P(Options, AttentionMasksBroadcast) {
-  std::vector<int64_t> visible(5 * 19);
+  constexpr size_t queries = 5, keys = 19;
+  std::vector<int64_t> visible(queries * keys);
   for (size_t i = 0; i < visible.size(); ++i)
     visible[i] = i % 3 != 0;
   // A query that sees nothing.
-  std::fill_n(visible.begin() + 2 * 19, 19, 0);
+  std::fill_n(visible.begin() + static_cast<ptrdiff_t>(2 * keys), keys, 0);
   Array mask = integers(DType::Bool, {1, 1, 5, 19}, visible);
   RunRequest attention = request("attention", attentionDims);
   attention.inputs.emplace("mask", mask.view());

@@ -43,8 +43,8 @@ struct Variant {
   const Operator *op = nullptr;
   Isa isa = Isa::X86_64;
 };
-void PrintTo(const Variant &variant, std::ostream *stream) {
-  *stream << variant.op->name << " " << name(variant.isa);
+std::ostream &operator<<(std::ostream &stream, const Variant &variant) {
+  return stream << variant.op->name << " " << name(variant.isa);
 }
 
 std::vector<Variant> variants() {
