@@ -38,6 +38,36 @@ std::optional<int64_t> DimTable::extent(StringAttr dim) const {
   return op ? constantIndex(op.getExtent()) : std::nullopt;
 }
 
+int64_t DimTable::upperBound(Value index) const {
+  IndexRange values = range(index);
+  if (values.known)
+    return values.high;
+  Operation *op = index.getDefiningOp();
+  if (op && isa<arith::MinSIOp>(op))
+    return std::min(upperBound(op->getOperand(0)),
+                    upperBound(op->getOperand(1)));
+  if (op && isa<arith::MaxSIOp>(op))
+    return std::max(upperBound(op->getOperand(0)),
+                    upperBound(op->getOperand(1)));
+  if (op && isa<tile::CastOp, arith::IndexCastOp>(op)) {
+    Type from = op->getOperand(0).getType();
+    if ((from.isIndex() || from.isInteger(64)) &&
+        (index.getType().isIndex() || index.getType().isInteger(64)))
+      return upperBound(op->getOperand(0));
+  }
+  return INT64_MAX;
+}
+
+std::optional<int64_t> DimTable::extentBound(StringAttr dim) const {
+  tile::DimOp op = declaration(dim);
+  if (!op)
+    return std::nullopt;
+  int64_t bound = upperBound(op.getExtent());
+  if (bound == INT64_MAX)
+    return std::nullopt;
+  return std::max<int64_t>(bound, 0);
+}
+
 std::optional<int64_t> DimTable::elements(ArrayRef<StringAttr> list) const {
   int64_t product = 1;
   for (StringAttr dim : list) {

@@ -37,6 +37,10 @@ public:
   /// The extent, if it is a constant.
   std::optional<int64_t> extent(mlir::StringAttr dim) const;
 
+  /// An upper bound of the extent: the extent itself if it is constant, or what a
+  /// minimum with a constant implies where data decides.
+  std::optional<int64_t> extentBound(mlir::StringAttr dim) const;
+
   /// The tile.dim that declares `dim`.
   tile::DimOp declaration(mlir::StringAttr dim) const;
 
@@ -47,6 +51,8 @@ public:
   IndexRange range(mlir::Value index) const;
 
 private:
+  int64_t upperBound(mlir::Value index) const;
+
   llvm::StringMap<tile::DimOp> dims;
 };
 

@@ -161,11 +161,13 @@ TileBuffer Realizer::allocate(Type tileType, StringRef what, Operation *op) {
   int64_t elements = 1;
   for (int64_t axis = int64_t(buffer.dims.size()) - 1; axis >= 0; --axis) {
     buffer.strides[axis] = elements;
-    std::optional<int64_t> extent = constantExtent(buffer.dims[axis]);
+    std::optional<int64_t> extent =
+        analysis.dims.extentBound(buffer.dims[axis]);
     if (!extent)
       fail(op, "unsupported.dynamic-buffer",
            "a tile over '" + buffer.dims[axis].getValue() +
-               "', whose extent depends on data, cannot be kept in memory");
+               "', whose extent depends on data, cannot be kept in memory; "
+               "bound the extent by a minimum with a constant");
     if (__builtin_mul_overflow(elements, extent.value_or(0), &elements))
       elements = int64_t(1) << 40;
   }
@@ -179,6 +181,7 @@ TileBuffer Realizer::allocate(Type tileType, StringRef what, Operation *op) {
              "(8 GiB); split the dimension into blocks");
     bytes = 0;
   }
+  buffer.bytes = bytes;
   buffer.pointer = allocateBytes(bytes, what);
   return buffer;
 }
@@ -223,11 +226,8 @@ void Realizer::materializeInto(Value tile, const TileBuffer &buffer) {
   bool isEvaluated = op && isDeferred(op) && !old;
   if (!isEvaluated && old) {
     // A plain copy between two buffers of the same shape.
-    int64_t bytes = storageBytes(buffer.element);
-    for (StringAttr dim : buffer.dims)
-      bytes *= constantExtent(dim).value_or(0);
     b.create<LLVM::MemcpyOp>(emit.loc, buffer.pointer, old->pointer,
-                             emit.integer(b.getI64Type(), bytes),
+                             emit.integer(b.getI64Type(), buffer.bytes),
                              /*isVolatile=*/false);
     return;
   }
@@ -357,10 +357,7 @@ template <typename Loop> void Realizer::runLoop(Loop op) {
   size_t scalarCount = inits.size();
   for (const TileBuffer &buffer : tiles) {
     inits.push_back(buffer.pointer);
-    int64_t bytes = storageBytes(buffer.element);
-    for (StringAttr dim : buffer.dims)
-      bytes *= constantExtent(dim).value_or(0);
-    inits.push_back(allocateBytes(bytes, "carry"));
+    inits.push_back(allocateBytes(buffer.bytes, "carry"));
   }
   auto loop = b.create<scf::ForOp>(emit.loc, emit.index(0),
                                    extent(op.getDimAttr()), emit.index(1),

@@ -243,6 +243,14 @@ Value NestEmitter::reshapeElement(tile::ReshapeOp op) {
     r.fail(op, "internal.reshape", "the input of a reshape has no buffer");
     return emit.zero(tile::getElement(op.getType()));
   }
+  for (StringAttr dim : llvm::concat<const StringAttr>(
+           buffer->dims, tile::getDims(op.getResult().getType())))
+    if (!r.constantExtent(dim)) {
+      r.fail(op, "unsupported.dynamic-reshape",
+             "a reshape over '" + dim.getValue() +
+                 "', whose extent depends on data, has no CPU realization");
+      break;
+    }
   // The same memory, row-major, under the result's dimensions.
   TileBuffer view = *buffer;
   view.dims = tile::getDims(op.getResult().getType());

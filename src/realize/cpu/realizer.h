@@ -34,6 +34,8 @@ struct TileBuffer {
   mlir::Type element;
   llvm::SmallVector<mlir::StringAttr> dims;
   llvm::SmallVector<int64_t> strides;
+  /// Of the largest tile it can hold.
+  int64_t bytes = 0;
 };
 
 /// An error of the call at an op's source position.

@@ -20,7 +20,7 @@
 namespace tessera::runtime {
 
 /// Work below this is done by the calling thread.
-inline constexpr double smallWorkNanoseconds = 2000;
+inline constexpr double smallWorkNanoseconds = 4000;
 /// A task, and a thread's share, is worth at least this much.
 inline constexpr double taskNanoseconds = 1000;
 /// What it takes to wake a parked worker, and thus the work that justifies it.
