@@ -87,7 +87,8 @@ TEST(Dispatch, GrainFollowsTheWork) {
   EXPECT_EQ(grain(0, 1e9, 8).tasks, 1);
   EXPECT_EQ(grain(100, NAN, 8).tasks, 1);
   EXPECT_EQ(grain(100, -1, 8).tasks, 1);
-  EXPECT_EQ(grain(1000, 2, 8).threads, 2);
+  EXPECT_EQ(grain(1000, 3, 8).tasks, 1); // 3 us: not worth a dispatch.
+  EXPECT_EQ(grain(1000, 5, 8).threads, 5);
   EXPECT_EQ(grain(1000, 1000, 8).threads, 8);
   EXPECT_EQ(grain(1000, 1000, 8).tasks, 32);
   EXPECT_EQ(grain(3, 1e6, 8).threads, 3);
