@@ -49,10 +49,32 @@ public:
           return *error;
       }
     }
+    if (Result<void> honoured = checkVectorAxis(); !honoured)
+      return honoured.error();
     return std::move(result);
   }
 
 private:
+  /// A pinned vector axis must have been used somewhere.
+  Result<void> checkVectorAxis() {
+    if (pins.vectorAxis.empty())
+      return {};
+    std::string why;
+    for (const StagePlan &stage : result.plan.stages)
+      for (const NestPlan &nest : stage.nests) {
+        if (nest.vectorDim == pins.vectorAxis)
+          return {};
+        for (const Reason &reason : nest.reasons)
+          if (nest.vectorDim.empty())
+            why = "; " + reason.text;
+      }
+    return Error{ErrorFamily::Unsupported, "unsupported.pin",
+                 "schedule pin 'vector_axis' cannot be honoured: no loop nest "
+                 "vectorizes '" +
+                     pins.vectorAxis + "'" + why,
+                 {}};
+  }
+
   /// Whether data can make a launch wrong: an index or an extent is read.
   bool hasDataDependentIndex() {
     bool found = false;
