@@ -39,23 +39,31 @@ std::optional<int64_t> DimTable::extent(StringAttr dim) const {
 }
 
 int64_t DimTable::upperBound(Value index) const {
-  IndexRange values = range(index);
-  if (values.known)
-    return values.high;
-  Operation *op = index.getDefiningOp();
-  if (op && isa<arith::MinSIOp>(op))
-    return std::min(upperBound(op->getOperand(0)),
-                    upperBound(op->getOperand(1)));
-  if (op && isa<arith::MaxSIOp>(op))
-    return std::max(upperBound(op->getOperand(0)),
-                    upperBound(op->getOperand(1)));
-  if (op && isa<tile::CastOp, arith::IndexCastOp>(op)) {
-    Type from = op->getOperand(0).getType();
-    if ((from.isIndex() || from.isInteger(64)) &&
-        (index.getType().isIndex() || index.getType().isInteger(64)))
-      return upperBound(op->getOperand(0));
-  }
-  return INT64_MAX;
+  auto known = bounds.find(index);
+  if (known != bounds.end())
+    return known->second;
+  auto compute = [&]() -> int64_t {
+    IndexRange values = range(index);
+    if (values.known)
+      return values.high;
+    Operation *op = index.getDefiningOp();
+    if (op && isa<arith::MinSIOp>(op))
+      return std::min(upperBound(op->getOperand(0)),
+                      upperBound(op->getOperand(1)));
+    if (op && isa<arith::MaxSIOp>(op))
+      return std::max(upperBound(op->getOperand(0)),
+                      upperBound(op->getOperand(1)));
+    if (op && isa<tile::CastOp, arith::IndexCastOp>(op)) {
+      Type from = op->getOperand(0).getType();
+      if ((from.isIndex() || from.isInteger(64)) &&
+          (index.getType().isIndex() || index.getType().isInteger(64)))
+        return upperBound(op->getOperand(0));
+    }
+    return INT64_MAX;
+  };
+  int64_t bound = compute();
+  bounds[index] = bound;
+  return bound;
 }
 
 std::optional<int64_t> DimTable::extentBound(StringAttr dim) const {
@@ -96,6 +104,15 @@ static IndexRange corners(IndexRange a, IndexRange b, Op op) {
 }
 
 IndexRange DimTable::range(Value index) const {
+  auto known = ranges.find(index);
+  if (known != ranges.end())
+    return known->second;
+  IndexRange computed = computeRange(index);
+  ranges[index] = computed;
+  return computed;
+}
+
+IndexRange DimTable::computeRange(Value index) const {
   if (std::optional<int64_t> constant = constantIndex(index))
     return IndexRange::of(*constant, *constant);
   if (auto argument = dyn_cast<BlockArgument>(index)) {
@@ -143,8 +160,9 @@ IndexRange DimTable::range(Value index) const {
       op->getOperand(0).getType().getIntOrFloatBitWidth() == 64)
     return range(op->getOperand(0));
   if (auto conversion = dyn_cast<tile::CastOp>(op);
-      conversion && (conversion.getInput().getType().isIndex() ||
-                     conversion.getInput().getType().isInteger(64)) &&
+      conversion &&
+      (conversion.getInput().getType().isIndex() ||
+       conversion.getInput().getType().isInteger(64)) &&
       (index.getType().isIndex() || index.getType().isInteger(64)))
     return range(conversion.getInput());
   return {};

@@ -15,6 +15,7 @@
 
 #include "dialect/tile_dialect.h"
 
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/StringMap.h"
 
 #include <optional>
@@ -51,7 +52,12 @@ public:
   IndexRange range(mlir::Value index) const;
 
 private:
+  IndexRange computeRange(mlir::Value index) const;
   int64_t upperBound(mlir::Value index) const;
+
+  // Values are shared, so an expression has far more paths than operations.
+  mutable llvm::DenseMap<mlir::Value, IndexRange> ranges;
+  mutable llvm::DenseMap<mlir::Value, int64_t> bounds;
 
   llvm::StringMap<tile::DimOp> dims;
 };

@@ -231,6 +231,22 @@ public:
       : dims(dims), axes(axes) {}
 
   std::optional<int64_t> evaluate(Value value) {
+    known.clear();
+    return visit(value);
+  }
+
+private:
+  /// Once per value: shared subexpressions have far more paths than operations.
+  std::optional<int64_t> visit(Value value) {
+    auto it = known.find(value);
+    if (it != known.end())
+      return it->second;
+    std::optional<int64_t> computed = compute(value);
+    known[value] = computed;
+    return computed;
+  }
+
+  std::optional<int64_t> compute(Value value) {
     if (std::optional<int64_t> constant = constantOf(value))
       return constant;
     Operation *op = value.getDefiningOp();
@@ -245,11 +261,11 @@ public:
                                  : std::optional<int64_t>(known->second);
     }
     if (isa<tile::CastOp, arith::IndexCastOp>(op))
-      return evaluate(op->getOperand(0));
+      return visit(op->getOperand(0));
     if (op->getNumOperands() != 2)
       return std::nullopt;
-    std::optional<int64_t> a = evaluate(op->getOperand(0));
-    std::optional<int64_t> b = evaluate(op->getOperand(1));
+    std::optional<int64_t> a = visit(op->getOperand(0));
+    std::optional<int64_t> b = visit(op->getOperand(1));
     if (!a || !b)
       return std::nullopt;
     if (isa<arith::AddIOp>(op))
@@ -269,9 +285,9 @@ public:
     return std::nullopt;
   }
 
-private:
   const llvm::StringMap<int64_t> &dims;
   const std::vector<std::vector<std::optional<int64_t>>> &axes;
+  llvm::DenseMap<Value, std::optional<int64_t>> known;
 };
 } // namespace
 

@@ -8,16 +8,19 @@
 // The invariants, each checked under its number, here or (from I13 on) in
 // tile_verify_values.cpp:
 //
-//  I1   A tile type is a scalar, or a tensor with dynamic extents whose encoding
+//  I1   A tile type is a scalar, or a tensor with dynamic extents whose
+//  encoding
 //       is a list of distinct, non-empty dimension names, one per axis.
-//  I2   Every dimension that a kernel names is declared by exactly one tile.dim,
+//  I2   Every dimension that a kernel names is declared by exactly one
+//  tile.dim,
 //       earlier, in the same or an enclosing region.
-//  I3   A kernel's parameters are views or scalars other than index, with
-//       distinct non-empty names; a default belongs to a scalar and has its
-//       type.
+//  I3   A kernel's name is an identifier. Its parameters are views or scalars
+//       other than index, with distinct non-empty names; a default belongs to a
+//       scalar and has its type.
 //  I4   A kernel contains only ops of the Tile dialect and of the allow-list.
-//  I5   tile.parallel has one index argument per dimension, dimensions distinct.
-//  I6   A loop's block takes the index coordinate and then the carried values;
+//  I5   tile.parallel has one index argument per dimension, dimensions
+//  distinct. I6   A loop's block takes the index coordinate and then the
+//  carried values;
 //       initial values, block arguments, yielded values and results agree.
 //  I7   tile.fold: as I6 for the body's yield; `combine` takes left and right
 //       values and yields as many, without memory effects.
@@ -31,11 +34,12 @@
 //  I12  A mask is an i1 tile of the access's dimensions; a fill is a scalar of
 //       the compute type.
 //  I13  Shape ops: broadcast keeps the input's dimensions in order, transpose
-//       permutes them, all keep the element type; iota is i64 or index along its
-//       own dimension; gather's result is the indices' dimensions and then the
-//       source's without `along`.
+//       permutes them, all keep the element type; iota is i64 or index along
+//       its own dimension; gather's result is the indices' dimensions and then
+//       the source's without `along`.
 //  I14  Own elementwise ops take the class of types they are defined for.
-//  I15  reduce and scan: `over` and `along` are dimensions of the inputs; result
+//  I15  reduce and scan: `over` and `along` are dimensions of the inputs;
+//  result
 //       dimensions follow; the combiner fits the element type; a region and
 //       identities are present exactly for `custom`, and fit.
 //  I16  arg_reduce: max or min; the result is i64 without `along`.
@@ -51,10 +55,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialect/tile_verify.h"
 #include "dialect/tile_dialect.h"
 #include "dialect/tile_op_lists.h"
-#include "dialect/tile_verify.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -86,8 +91,8 @@ LogicalResult verifyTileType(Operation *op, Type type) {
   if (tensor.getRank() == 0 || !encoding ||
       int64_t(dims.size()) != tensor.getRank() ||
       encoding.size() != dims.size())
-    return op->emitOpError() << "has type " << type
-                             << "; expected one dimension name per axis";
+    return op->emitOpError()
+           << "has type " << type << "; expected one dimension name per axis";
   llvm::StringSet<> seen;
   for (auto [dim, extent] : llvm::zip(dims, tensor.getShape())) {
     if (dim.getValue().empty() || !seen.insert(dim.getValue()).second)
@@ -181,7 +186,17 @@ private:
 // Kernel and structure
 //===----------------------------------------------------------------------===//
 
+/// A name that can be part of a symbol, a file name and a C identifier.
+static bool isIdentifier(StringRef name) {
+  return !name.empty() && name.size() <= 128 && !llvm::isDigit(name.front()) &&
+         llvm::all_of(name,
+                      [](char c) { return llvm::isAlnum(c) || c == '_'; });
+}
+
 LogicalResult KernelOp::verify() {
+  if (!isIdentifier(getSymName()))
+    return emitOpError("needs a name of at most 128 letters, digits and "
+                       "underscores that does not start with a digit");
   if (getBody().empty())
     return emitOpError("has no body");
   if (getArgNames().size() != getBody().getNumArguments() ||
@@ -190,8 +205,8 @@ LogicalResult KernelOp::verify() {
                          << " parameters, the body takes "
                          << getBody().getNumArguments();
   llvm::StringSet<> seen; // I3
-  for (auto [argument, name, value] : llvm::zip(
-           getBody().getArguments(), getArgNames(), getArgDefaults())) {
+  for (auto [argument, name, value] :
+       llvm::zip(getBody().getArguments(), getArgNames(), getArgDefaults())) {
     StringRef text = cast<StringAttr>(name).getValue();
     if (text.empty() || !seen.insert(text).second)
       return emitOpError() << "has two parameters named '" << text
@@ -256,8 +271,7 @@ LogicalResult PipelineOp::verifyRegions() { return verifyLoop(*this); }
 LogicalResult FoldOp::verifyRegions() {
   TypeRange types = getInits().getTypes(); // I7
   Block &block = getBody().front();
-  if (block.getNumArguments() != 1 ||
-      !block.getArgument(0).getType().isIndex())
+  if (block.getNumArguments() != 1 || !block.getArgument(0).getType().isIndex())
     return emitOpError("needs the index coordinate as its block argument");
   if (getResults().getTypes() != types)
     return emitOpError("needs one result per initial value, of its type");
@@ -367,8 +381,8 @@ static LogicalResult verifyAccess(Access op, Type tile, Value mask) {
                               << " needs a dimension with a nonzero step, or "
                                  "an offset";
     if (!dim.empty() && !seen.insert(dim).second)
-      return op.emitOpError() << "indexes two axes by dimension '" << dim
-                              << "'";
+      return op.emitOpError()
+             << "indexes two axes by dimension '" << dim << "'";
   }
   for (Value offset : op.getOffsets()) {
     Type type = offset.getType();
@@ -383,9 +397,9 @@ static LogicalResult verifyAccess(Access op, Type tile, Value mask) {
     return op.emitOpError() << "spans " << joined(dims) << ", the tile has "
                             << joined(getDims(tile));
   if (getElement(tile) != view.getComputeType())
-    return op.emitOpError() << "has element type " << getElement(tile)
-                            << "; the view computes in "
-                            << view.getComputeType();
+    return op.emitOpError()
+           << "has element type " << getElement(tile)
+           << "; the view computes in " << view.getComputeType();
   if (mask && (!getElement(mask.getType()).isInteger(1) || // I12
                getDims(mask.getType()) != dims))
     return op.emitOpError() << "has a mask of type " << mask.getType()
@@ -438,4 +452,3 @@ void ScatterOp::getEffects(
   effects.emplace_back(MemoryEffects::Read::get());
   effects.emplace_back(MemoryEffects::Write::get());
 }
-

@@ -72,6 +72,34 @@ static CompileRequest withDumps(const CompileRequest &request,
   return dumping;
 }
 
+/// Analyses and realization recurse along chains of dependent operations; a
+/// chain that would exhaust the stack is refused.
+static Result<void> checkChains(tile::KernelOp kernel) {
+  constexpr int64_t longest = 2000;
+  llvm::DenseMap<Value, int64_t> lengths;
+  Result<void> status;
+  kernel.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    int64_t length = 0;
+    for (Value operand : op->getOperands())
+      length = std::max(length, lengths.lookup(operand));
+    ++length;
+    for (Value result : op->getResults())
+      lengths[result] = length;
+    if (length <= longest)
+      return WalkResult::advance();
+    SourcePosition where;
+    if (auto loc = dyn_cast<FileLineColLoc>(op->getLoc()))
+      where = {loc.getFilename().str(), loc.getLine(), loc.getColumn()};
+    status = Error{ErrorFamily::Unsupported, "unsupported.chain",
+                   "a chain of more than " + std::to_string(longest) +
+                       " dependent operations; store an intermediate result "
+                       "and load it again",
+                   where};
+    return WalkResult::interrupt();
+  });
+  return status;
+}
+
 Result<PipelineResult> compileForCpu(tile::KernelOp kernel,
                                      const CompileRequest &given) {
   const CompileRequest request = withDumps(given, kernel.getSymName().str());
@@ -82,6 +110,9 @@ Result<PipelineResult> compileForCpu(tile::KernelOp kernel,
     if (request.stageText)
       request.stageText(stage, printed(op) + "\n");
   };
+
+  if (Result<void> chains = checkChains(kernel); !chains)
+    return chains.error();
 
   // Extents become constants first: everything after may rely on them.
   Result<void> specialized =

@@ -229,11 +229,32 @@ std::string CompiledOperator::State::command() const {
   for (std::string_view dim : op->dims)
     extents += fmt::format("{}{}={}", extents.empty() ? "" : ",", dim,
                            dims.find(dim)->second);
-  return fmt::format("tessera run {} --dims {} --dtype {} --isa {}{}", op->name,
-                     extents, name(request.dtype), name(request.isa),
-                     program.tier() == Tier::Strict ? " --tier strict"
-                     : program.tier() == Tier::Fast ? " --tier fast"
-                                                    : "");
+  std::string line = fmt::format(
+      "tessera run {} --dims {} --dtype {} --isa {}{}{}", op->name, extents,
+      name(request.dtype), name(request.isa),
+      program.tier() == Tier::Strict ? " --tier strict"
+      : program.tier() == Tier::Fast ? " --tier fast"
+                                     : "",
+      request.validate ? "" : " --no-validate");
+  // What the trace fixed: constants, and the optional parameters that are there.
+  for (const ParameterInfo &parameter : op->kernel().parameters()) {
+    auto set = request.settings.find(parameter.name);
+    if (parameter.kind == ParameterInfo::Kind::Constant &&
+        set != request.settings.end())
+      line += std::visit(
+          [&](auto value) {
+            return fmt::format(" --set {}={}", parameter.name, value);
+          },
+          set->second);
+    bool isPresent =
+        std::find(request.present.begin(), request.present.end(),
+                  parameter.name) != request.present.end() ||
+        request.inputs.count(parameter.name) > 0;
+    if (parameter.optional && isPresent &&
+        parameter.kind == ParameterInfo::Kind::View)
+      line += (parameter.writable ? " --output " : " --input ") + parameter.name;
+  }
+  return line;
 }
 
 Result<void> CompiledOperator::State::compile() {

@@ -57,9 +57,9 @@ protected:
       for (const char *name : {"m", "n", "k"})
         dims.find(name)->second = 99;
     else if (op.name == "embedding")
-      dims = {{"tokens", 1001}, {"vocab", 97}, {"cols", 129}};
+      dims = {{"tokens", 4001}, {"vocab", 97}, {"cols", 129}};
     else
-      dims = {{"rows", 131}, {"cols", 769}};
+      dims = {{"rows", 391}, {"cols", 1537}};
     return admissible(op, dims);
   }
 
