@@ -237,7 +237,8 @@ std::string CompiledOperator::State::command() const {
                                      : "",
       request.validate ? "" : " --no-validate");
   // What the trace fixed: constants, and the optional parameters that are there.
-  for (const ParameterInfo &parameter : op->kernel().parameters()) {
+  const Kernel source = op->kernel();
+  for (const ParameterInfo &parameter : source.parameters()) {
     auto set = request.settings.find(parameter.name);
     if (parameter.kind == ParameterInfo::Kind::Constant &&
         set != request.settings.end())

@@ -78,14 +78,16 @@ Dims layoutDims(const kernels::Operator &op, int64_t lanes) {
 }
 
 bool isOutput(const kernels::Operator &op, std::string_view name) {
-  for (const ParameterInfo &parameter : op.kernel().parameters())
+  const Kernel kernel = op.kernel();
+  for (const ParameterInfo &parameter : kernel.parameters())
     if (parameter.name == name)
       return parameter.writable;
   return false;
 }
 
 bool isOptional(const kernels::Operator &op, std::string_view name) {
-  for (const ParameterInfo &parameter : op.kernel().parameters())
+  const Kernel kernel = op.kernel();
+  for (const ParameterInfo &parameter : kernel.parameters())
     if (parameter.name == name)
       return parameter.optional;
   return false;
