@@ -10,8 +10,12 @@
 #include "fmt/format.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <exception>
 #include <string_view>
+#include <system_error>
 
 using namespace tessera;
 
@@ -63,9 +67,23 @@ int run(int argc, char **argv) {
 
 } // namespace
 
+/// Output that did not arrive is an error of the call, not a success.
+static int lostOutput() {
+  fmt::print(stderr,
+             "tessera: error: cannot write to standard output: {}\n",
+             std::strerror(errno));
+  return 2;
+}
+
 int main(int argc, char **argv) {
   try {
-    return run(argc, argv);
+    int status = run(argc, argv);
+    errno = 0;
+    bool isLost = std::fflush(stdout) != 0 || std::ferror(stdout) != 0;
+    return isLost && status == 0 ? lostOutput() : status;
+  } catch (const std::system_error &error) {
+    errno = error.code().value();
+    return lostOutput();
   } catch (const std::bad_alloc &) {
     fmt::print(stderr, "tessera: error: memory is exhausted\n");
     return 3;
