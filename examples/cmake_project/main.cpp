@@ -20,8 +20,8 @@ using namespace tessera;
 
 int main() {
   // y = x / (1 + sum of |x| along each row)
-  Kernel normalize = kernel(
-      "normalize", "x, y", [](View<const Float, 2> x, View<Float, 2> y) {
+  Kernel normalize =
+      kernel("normalize", "x, y", [](View<const Float, 2> x, View<Float, 2> y) {
         Dim row = dim("row", x.extent(0)), col = dim("col", x.extent(1));
         for (auto i : parallel(row)) {
           Tile v = load(x(i, col));

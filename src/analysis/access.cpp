@@ -57,8 +57,8 @@ IndexRange AccessAnalysis::range(const Access::Axis &axis) const {
     if (!extent || *extent == 0 ||
         __builtin_mul_overflow(*extent - 1, axis.step, &last))
       return {};
-    total = IndexRange::of(std::min<int64_t>(0, last),
-                           std::max<int64_t>(0, last));
+    total =
+        IndexRange::of(std::min<int64_t>(0, last), std::max<int64_t>(0, last));
   }
   if (axis.offset) {
     if (isa<RankedTensorType>(axis.offset.getType()))

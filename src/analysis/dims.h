@@ -38,8 +38,8 @@ public:
   /// The extent, if it is a constant.
   std::optional<int64_t> extent(mlir::StringAttr dim) const;
 
-  /// An upper bound of the extent: the extent itself if it is constant, or what a
-  /// minimum with a constant implies where data decides.
+  /// An upper bound of the extent: the extent itself if it is constant, or what
+  /// a minimum with a constant implies where data decides.
   std::optional<int64_t> extentBound(mlir::StringAttr dim) const;
 
   /// The tile.dim that declares `dim`.

@@ -48,9 +48,9 @@ bool isDeferred(Operation *op) {
 bool isExpensive(Operation *op) {
   return isa<arith::DivFOp, math::ExpOp, math::Exp2Op, math::ExpM1Op,
              math::LogOp, math::Log2Op, math::Log1pOp, math::TanhOp,
-             math::ErfOp, math::SinOp, math::CosOp, math::RsqrtOp,
-             math::SqrtOp, tile::SigmoidOp, tile::DivOp, tile::RemOp,
-             tile::RoundToOp, tile::GatherOp>(op);
+             math::ErfOp, math::SinOp, math::CosOp, math::RsqrtOp, math::SqrtOp,
+             tile::SigmoidOp, tile::DivOp, tile::RemOp, tile::RoundToOp,
+             tile::GatherOp>(op);
 }
 
 bool isFreeScan(tile::ScanOp scan) {
@@ -106,7 +106,8 @@ void rootSpace(const Root &root, SmallVectorImpl<StringAttr> &kept,
     return keepRest(cast<tile::ArgReduceOp>(root.op).getInput());
   case Root::Kind::Contract: {
     auto contract = cast<tile::ContractOp>(root.op);
-    // In the order of the left operand's axes, which is the order of evaluation.
+    // In the order of the left operand's axes, which is the order of
+    // evaluation.
     for (StringAttr dim : tile::getDims(contract.getLhs().getType()))
       if (llvm::is_contained(contract.getOver(), dim))
         reduced.push_back(dim);
@@ -262,8 +263,9 @@ void PhaseAnalysis::keepSharedValues(Block &block) {
         for (Value operand : inner->getOperands())
           collectCone(operand, inside);
     });
-    bool repeats = isa<tile::SerialOp, tile::PipelineOp, tile::ParallelOp,
-                       tile::FoldOp>(step.immediate);
+    bool repeats =
+        isa<tile::SerialOp, tile::PipelineOp, tile::ParallelOp, tile::FoldOp>(
+            step.immediate);
     note(inside, place, 0, repeats);
   }
   // Whether evaluating the value includes an expensive op of its own.

@@ -11,7 +11,8 @@
 //  - deferred ops (loads, elementwise ops, broadcasts, ...) are not executed
 //    where they stand; they are evaluated, element by element, inside the loop
 //    nests of their consumers;
-//  - roots (stores, reductions, scans, contractions, sorts, and values that must
+//  - roots (stores, reductions, scans, contractions, sorts, and values that
+//  must
 //    be kept in a buffer) each need a loop nest over their index space.
 //
 // A phase is one loop nest that serves one or more roots over the same index
@@ -72,8 +73,8 @@ bool isDeferred(mlir::Operation *op);
 /// Whether an elementwise op costs more than a load from the first-level cache.
 bool isExpensive(mlir::Operation *op);
 
-/// Whether a scan may be computed a vector at a time along its own dimension: any
-/// order, forward, inclusive, with a combiner whose identity is exact.
+/// Whether a scan may be computed a vector at a time along its own dimension:
+/// any order, forward, inclusive, with a combiner whose identity is exact.
 bool isFreeScan(tile::ScanOp scan);
 
 class PhaseAnalysis {

@@ -52,8 +52,8 @@ static void foldIntegers(tile::KernelOp kernel) {
     SmallVector<int64_t> operands;
     for (Value operand : op->getOperands()) {
       std::optional<int64_t> value = constantOf(operand);
-      if (!value || !(operand.getType().isIndex() ||
-                      operand.getType().isInteger(64)))
+      if (!value ||
+          !(operand.getType().isIndex() || operand.getType().isInteger(64)))
         return;
       operands.push_back(*value);
     }
@@ -90,8 +90,8 @@ static void fold(tile::KernelOp kernel) {
       continue;
     builder.setInsertionPoint(op);
     SmallVector<Value, 1> results;
-    // A computed index stays one, even if it equals a coordinate: an axis that is
-    // indexed by a bare coordinate binds its extent.
+    // A computed index stays one, even if it equals a coordinate: an axis that
+    // is indexed by a bare coordinate binds its extent.
     if (succeeded(builder.tryFold(op, results)) && results.size() == 1 &&
         !isa<BlockArgument>(results[0]))
       op->getResult(0).replaceAllUsesWith(results[0]);
@@ -116,12 +116,12 @@ static Result<void> checkBindings(tile::KernelOp kernel, Access op,
     auto known = dims.find(dim.getValue());
     if (known == dims.end() || known->second == actual[axis])
       continue;
-    return launchError(
-        op, "launch.extent",
-        ("argument '" + kernel.getArgName(view.getArgNumber()) + "': extent " +
-         Twine(axis) + " is " + Twine(actual[axis]) + ", dimension '" +
-         dim.getValue() + "' is " + Twine(known->second))
-            .str());
+    return launchError(op, "launch.extent",
+                       ("argument '" + kernel.getArgName(view.getArgNumber()) +
+                        "': extent " + Twine(axis) + " is " +
+                        Twine(actual[axis]) + ", dimension '" + dim.getValue() +
+                        "' is " + Twine(known->second))
+                           .str());
   }
   return {};
 }
@@ -142,10 +142,9 @@ static Result<void> checkReshape(tile::ReshapeOp op,
   std::optional<int64_t> to = count(op.getResult().getType());
   if (!from || !to || *from == *to)
     return {};
-  return launchError(op, "launch.reshape",
-                     ("a reshape of " + Twine(*from) + " elements to " +
-                      Twine(*to))
-                         .str());
+  return launchError(
+      op, "launch.reshape",
+      ("a reshape of " + Twine(*from) + " elements to " + Twine(*to)).str());
 }
 
 Result<void> specialize(tile::KernelOp kernel, const ViewExtents &extents) {
@@ -154,12 +153,12 @@ Result<void> specialize(tile::KernelOp kernel, const ViewExtents &extents) {
     auto view = dyn_cast<tile::ViewType>(argument.getType());
     const std::vector<int64_t> &given = extents[argument.getArgNumber()];
     if (view && int64_t(given.size()) != view.getRank())
-      return launchError(
-          kernel, "launch.rank",
-          ("argument '" + kernel.getArgName(argument.getArgNumber()) +
-           "': rank is " + Twine(given.size()) + ", expected " +
-           Twine(view.getRank()))
-              .str());
+      return launchError(kernel, "launch.rank",
+                         ("argument '" +
+                          kernel.getArgName(argument.getArgNumber()) +
+                          "': rank is " + Twine(given.size()) + ", expected " +
+                          Twine(view.getRank()))
+                             .str());
   }
   kernel.walk([&](tile::ExtentOp op) {
     auto view = cast<BlockArgument>(op.getView());
@@ -184,8 +183,8 @@ Result<void> specialize(tile::KernelOp kernel, const ViewExtents &extents) {
       if (known == dims.end())
         return;
       OpBuilder builder(op);
-      Value constant = builder.create<arith::ConstantIndexOp>(op.getLoc(),
-                                                              known->second);
+      Value constant =
+          builder.create<arith::ConstantIndexOp>(op.getLoc(), known->second);
       op.getResult().replaceAllUsesWith(constant);
       op.erase();
       changed = true;
@@ -303,12 +302,14 @@ extentsFromDims(tile::KernelOp kernel,
   });
   for (const auto &[name, extent] : given) {
     if (!declared.count(name))
-      return Error{ErrorFamily::Usage, "usage.dims",
+      return Error{ErrorFamily::Usage,
+                   "usage.dims",
                    "kernel '" + kernel.getSymName().str() +
                        "' has no dimension '" + name + "'; it has " + names,
                    {}};
     if (extent < 0)
-      return Error{ErrorFamily::Usage, "usage.dims",
+      return Error{ErrorFamily::Usage,
+                   "usage.dims",
                    "dimension '" + name + "' is " + std::to_string(extent) +
                        ", expected at least 0",
                    {}};
@@ -340,8 +341,9 @@ extentsFromDims(tile::KernelOp kernel,
         // A dimension declared as an axis's extent determines that axis, and
         // the other way round.
         if (auto extent = dim.getExtent().getDefiningOp<tile::ExtentOp>()) {
-          auto &axis = axes[cast<BlockArgument>(extent.getView())
-                                .getArgNumber()][extent.getAxis()];
+          auto &axis =
+              axes[cast<BlockArgument>(extent.getView()).getArgNumber()]
+                  [extent.getAxis()];
           auto known = dims.find(dim.getName());
           if (!axis && known != dims.end()) {
             axis = known->second;
@@ -368,11 +370,13 @@ extentsFromDims(tile::KernelOp kernel,
     auto &out = extents.emplace_back();
     for (auto [axis, extent] : llvm::enumerate(view)) {
       if (!extent)
-        return Error{ErrorFamily::Usage, "usage.dims",
+        return Error{ErrorFamily::Usage,
+                     "usage.dims",
                      ("extent " + Twine(axis) + " of '" +
                       kernel.getArgName(number) +
                       "' does not follow from the given dimensions; give the "
-                      "array with --input, or more of --dims " + names)
+                      "array with --input, or more of --dims " +
+                      names)
                          .str(),
                      {}};
       out.push_back(*extent);

@@ -22,10 +22,9 @@ using namespace tessera::tile;
 //===----------------------------------------------------------------------===//
 
 template <typename Enum, typename Attr>
-static ParseResult parseEnum(OpAsmParser &parser, OperationState &state,
-                             StringRef attribute,
-                             std::optional<Enum> (*symbolize)(StringRef),
-                             Enum *parsed = nullptr) {
+static ParseResult
+parseEnum(OpAsmParser &parser, OperationState &state, StringRef attribute,
+          std::optional<Enum> (*symbolize)(StringRef), Enum *parsed = nullptr) {
   StringRef keyword;
   SMLoc loc = parser.getCurrentLocation();
   if (parser.parseKeyword(&keyword))
@@ -41,20 +40,19 @@ static ParseResult parseEnum(OpAsmParser &parser, OperationState &state,
 }
 
 static ParseResult parseString(OpAsmParser &parser, StringAttr &text) {
-  return parser.parseAttribute(
-      text, NoneType::get(parser.getContext()));
+  return parser.parseAttribute(text, NoneType::get(parser.getContext()));
 }
 
 static ParseResult parseStringList(OpAsmParser &parser, ArrayAttr &list) {
   SmallVector<Attribute> items;
-  if (parser.parseCommaSeparatedList(
-          OpAsmParser::Delimiter::Square, [&]() -> ParseResult {
-            StringAttr item;
-            if (parseString(parser, item))
-              return failure();
-            items.push_back(item);
-            return success();
-          }))
+  if (parser.parseCommaSeparatedList(OpAsmParser::Delimiter::Square,
+                                     [&]() -> ParseResult {
+                                       StringAttr item;
+                                       if (parseString(parser, item))
+                                         return failure();
+                                       items.push_back(item);
+                                       return success();
+                                     }))
     return failure();
   list = parser.getBuilder().getArrayAttr(items);
   return success();
@@ -75,9 +73,9 @@ static void nameArguments(Region &region, OpAsmSetValueNameFn setName,
 
 /// A string that may name an SSA value: the dimension's name if it is plain.
 static std::string coordinateName(StringRef dim) {
-  if (dim.empty() || !llvm::all_of(dim, [](char c) {
-        return llvm::isAlnum(c) || c == '_';
-      }) || llvm::isDigit(dim.front()))
+  if (dim.empty() ||
+      !llvm::all_of(dim, [](char c) { return llvm::isAlnum(c) || c == '_'; }) ||
+      llvm::isDigit(dim.front()))
     return "i";
   return ("i_" + dim).str();
 }
@@ -88,8 +86,7 @@ static std::string coordinateName(StringRef dim) {
 
 void KernelOp::getAsmBlockArgumentNames(Region &region,
                                         OpAsmSetValueNameFn setName) {
-  for (auto [argument, name] :
-       llvm::zip(region.getArguments(), getArgNames()))
+  for (auto [argument, name] : llvm::zip(region.getArguments(), getArgNames()))
     setName(argument, cast<StringAttr>(name).getValue());
 }
 
@@ -138,16 +135,15 @@ void KernelOp::print(OpAsmPrinter &printer) {
   printer << ' ';
   printer.printSymbolName(getSymName());
   printer << '(';
-  llvm::interleaveComma(
-      llvm::zip(getBody().getArguments(), getArgDefaults()), printer,
-      [&](auto parameter) {
-        auto [argument, value] = parameter;
-        printer.printRegionArgument(argument);
-        if (isa<UnitAttr>(value))
-          return;
-        printer << " = ";
-        printer.printAttributeWithoutType(value);
-      });
+  llvm::interleaveComma(llvm::zip(getBody().getArguments(), getArgDefaults()),
+                        printer, [&](auto parameter) {
+                          auto [argument, value] = parameter;
+                          printer.printRegionArgument(argument);
+                          if (isa<UnitAttr>(value))
+                            return;
+                          printer << " = ";
+                          printer.printAttributeWithoutType(value);
+                        });
   printer << ')';
   if (getTier() != Tier::Default)
     printer << " tier(" << stringifyTier(getTier()) << ')';
@@ -187,10 +183,9 @@ ParseResult ParallelOp::parse(OpAsmParser &parser, OperationState &state) {
 
 void ParallelOp::print(OpAsmPrinter &printer) {
   printer << " (";
-  llvm::interleaveComma(getBody().getArguments(), printer,
-                        [&](BlockArgument coordinate) {
-                          printer << coordinate;
-                        });
+  llvm::interleaveComma(
+      getBody().getArguments(), printer,
+      [&](BlockArgument coordinate) { printer << coordinate; });
   printer << ") in ";
   printStringList(printer, getDims());
   printer.printOptionalAttrDictWithKeyword((*this)->getAttrs(), {"dims"});
@@ -216,8 +211,7 @@ static ParseResult parseLoop(OpAsmParser &parser, OperationState &state) {
           parser.parseColonType(arguments.back().type))
         return failure();
       state.addTypes(arguments.back().type);
-      return parser.resolveOperand(init, arguments.back().type,
-                                   state.operands);
+      return parser.resolveOperand(init, arguments.back().type, state.operands);
     };
     if (parser.parseCommaSeparatedList(OpAsmParser::Delimiter::Paren,
                                        parseCarry))
@@ -295,10 +289,10 @@ ParseResult FoldOp::parse(OpAsmParser &parser, OperationState &state) {
   state.addTypes(types);
   Region *body = state.addRegion();
   Region *combine = state.addRegion();
-  return failure(
-      parser.parseOptionalAttrDictWithKeyword(state.attributes) ||
-      parser.parseRegion(*body, {coordinate}) ||
-      parser.parseKeyword("combine") || parser.parseRegion(*combine));
+  return failure(parser.parseOptionalAttrDictWithKeyword(state.attributes) ||
+                 parser.parseRegion(*body, {coordinate}) ||
+                 parser.parseKeyword("combine") ||
+                 parser.parseRegion(*combine));
 }
 
 void FoldOp::print(OpAsmPrinter &printer) {
@@ -430,9 +424,9 @@ static ParseResult parseBounds(OpAsmParser &parser, OperationState &state) {
 }
 
 static ArrayRef<StringRef> accessAttributes() {
-  static constexpr StringRef names[] = {
-      "axis_dims", "axis_steps",          "axis_has_offset",
-      "bounds",    "operandSegmentSizes", "combiner"};
+  static constexpr StringRef names[] = {"axis_dims",           "axis_steps",
+                                        "axis_has_offset",     "bounds",
+                                        "operandSegmentSizes", "combiner"};
   return names;
 }
 
@@ -448,8 +442,7 @@ ParseResult LoadOp::parse(OpAsmParser &parser, OperationState &state) {
   SmallVector<Value> offsets, fill, mask;
   Type viewType, resultType;
   if (parser.parseOperand(view) || parseSubscripts(parser, subscripts) ||
-      parseOffsets(parser, subscripts, offsets) ||
-      parseBounds(parser, state) ||
+      parseOffsets(parser, subscripts, offsets) || parseBounds(parser, state) ||
       parseOptionalTyped(parser, "fill", fill) ||
       parseOptionalTyped(parser, "mask", mask) ||
       parser.parseOptionalAttrDict(state.attributes) ||
@@ -458,9 +451,9 @@ ParseResult LoadOp::parse(OpAsmParser &parser, OperationState &state) {
       parser.resolveOperand(view, viewType, state.operands))
     return failure();
   addSubscripts(parser, state, subscripts);
-  setSegments(parser, state,
-              {1, int32_t(offsets.size()), int32_t(fill.size()),
-               int32_t(mask.size())});
+  setSegments(
+      parser, state,
+      {1, int32_t(offsets.size()), int32_t(fill.size()), int32_t(mask.size())});
   state.addOperands(offsets);
   state.addOperands(fill);
   state.addOperands(mask);
@@ -487,8 +480,7 @@ static ParseResult parseWrite(OpAsmParser &parser, OperationState &state) {
   Type valueType, viewType;
   if (parser.parseOperand(value) || parser.parseComma() ||
       parser.parseOperand(view) || parseSubscripts(parser, subscripts) ||
-      parseOffsets(parser, subscripts, offsets) ||
-      parseBounds(parser, state) ||
+      parseOffsets(parser, subscripts, offsets) || parseBounds(parser, state) ||
       parseOptionalTyped(parser, "mask", mask) ||
       parser.parseOptionalAttrDict(state.attributes) ||
       parser.parseColonType(valueType) || parser.parseComma() ||
@@ -504,7 +496,8 @@ static ParseResult parseWrite(OpAsmParser &parser, OperationState &state) {
   return success();
 }
 
-template <typename Write> static void printWrite(OpAsmPrinter &printer, Write op) {
+template <typename Write>
+static void printWrite(OpAsmPrinter &printer, Write op) {
   printer << ' ' << op.getValue() << ", " << op.getView();
   printSubscripts(printer, op);
   printOffsets(printer, op.getOffsets());
@@ -512,8 +505,7 @@ template <typename Write> static void printWrite(OpAsmPrinter &printer, Write op
     printer << " promised";
   printOptionalTyped(printer, "mask", op.getMask());
   printer.printOptionalAttrDict(op->getAttrs(), accessAttributes());
-  printer << " : " << op.getValue().getType() << ", "
-          << op.getView().getType();
+  printer << " : " << op.getValue().getType() << ", " << op.getView().getType();
 }
 
 ParseResult StoreOp::parse(OpAsmParser &parser, OperationState &state) {
@@ -536,10 +528,10 @@ void ScatterOp::print(OpAsmPrinter &printer) {
 //===----------------------------------------------------------------------===//
 
 /// combiner order inputs (`identity` `(` values `:` types `)`)?
-static ParseResult parseCombination(
-    OpAsmParser &parser, OperationState &state,
-    SmallVectorImpl<OpAsmParser::UnresolvedOperand> &inputs,
-    SmallVectorImpl<Value> &identities) {
+static ParseResult
+parseCombination(OpAsmParser &parser, OperationState &state,
+                 SmallVectorImpl<OpAsmParser::UnresolvedOperand> &inputs,
+                 SmallVectorImpl<Value> &identities) {
   if (parseEnum<Combiner, CombinerAttr>(parser, state, "combiner",
                                         symbolizeCombiner) ||
       parseEnum<Order, OrderAttr>(parser, state, "order", symbolizeOrder) ||
@@ -555,10 +547,10 @@ static ParseResult parseCombination(
                  parser.resolveOperands(operands, types, loc, identities));
 }
 
-static ParseResult finishCombination(
-    OpAsmParser &parser, OperationState &state,
-    ArrayRef<OpAsmParser::UnresolvedOperand> inputs,
-    ArrayRef<Value> identities) {
+static ParseResult
+finishCombination(OpAsmParser &parser, OperationState &state,
+                  ArrayRef<OpAsmParser::UnresolvedOperand> inputs,
+                  ArrayRef<Value> identities) {
   SmallVector<Type> inputTypes, resultTypes;
   SMLoc loc = parser.getCurrentLocation();
   if (parser.parseOptionalAttrDict(state.attributes) || parser.parseColon() ||

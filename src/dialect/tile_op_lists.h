@@ -1,4 +1,5 @@
-//===- tile_op_lists.h - The ops of a Tile program as type lists -*- C++ -*-===//
+//===- tile_op_lists.h - The ops of a Tile program as type lists -*- C++
+//-*-===//
 //
 // Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -33,21 +34,22 @@ using TileOps = OpList<
 
 /// The upstream ops a Tile program may use, each with the meaning that
 /// docs/semantics.md gives it.
-using UpstreamOps = OpList<
-    mlir::arith::ConstantOp, mlir::arith::IndexCastOp, mlir::arith::SelectOp,
-    mlir::arith::AddFOp, mlir::arith::SubFOp, mlir::arith::MulFOp,
-    mlir::arith::DivFOp, mlir::arith::NegFOp, mlir::arith::MaximumFOp,
-    mlir::arith::MinimumFOp, mlir::arith::CmpFOp, mlir::arith::AddIOp,
-    mlir::arith::SubIOp, mlir::arith::MulIOp, mlir::arith::AndIOp,
-    mlir::arith::OrIOp, mlir::arith::XOrIOp, mlir::arith::MaxSIOp,
-    mlir::arith::MinSIOp, mlir::arith::MaxUIOp, mlir::arith::MinUIOp,
-    mlir::arith::CmpIOp, mlir::math::AbsFOp, mlir::math::AbsIOp,
-    mlir::math::CeilOp, mlir::math::CosOp, mlir::math::ErfOp,
-    mlir::math::ExpOp, mlir::math::Exp2Op, mlir::math::ExpM1Op,
-    mlir::math::FloorOp, mlir::math::FmaOp, mlir::math::LogOp,
-    mlir::math::Log1pOp, mlir::math::Log2Op, mlir::math::RoundEvenOp,
-    mlir::math::RsqrtOp, mlir::math::SinOp, mlir::math::SqrtOp,
-    mlir::math::TanhOp, mlir::math::TruncOp>;
+using UpstreamOps =
+    OpList<mlir::arith::ConstantOp, mlir::arith::IndexCastOp,
+           mlir::arith::SelectOp, mlir::arith::AddFOp, mlir::arith::SubFOp,
+           mlir::arith::MulFOp, mlir::arith::DivFOp, mlir::arith::NegFOp,
+           mlir::arith::MaximumFOp, mlir::arith::MinimumFOp,
+           mlir::arith::CmpFOp, mlir::arith::AddIOp, mlir::arith::SubIOp,
+           mlir::arith::MulIOp, mlir::arith::AndIOp, mlir::arith::OrIOp,
+           mlir::arith::XOrIOp, mlir::arith::MaxSIOp, mlir::arith::MinSIOp,
+           mlir::arith::MaxUIOp, mlir::arith::MinUIOp, mlir::arith::CmpIOp,
+           mlir::math::AbsFOp, mlir::math::AbsIOp, mlir::math::CeilOp,
+           mlir::math::CosOp, mlir::math::ErfOp, mlir::math::ExpOp,
+           mlir::math::Exp2Op, mlir::math::ExpM1Op, mlir::math::FloorOp,
+           mlir::math::FmaOp, mlir::math::LogOp, mlir::math::Log1pOp,
+           mlir::math::Log2Op, mlir::math::RoundEvenOp, mlir::math::RsqrtOp,
+           mlir::math::SinOp, mlir::math::SqrtOp, mlir::math::TanhOp,
+           mlir::math::TruncOp>;
 
 namespace detail {
 template <typename Handler, typename Return, typename... Ops>
@@ -62,8 +64,7 @@ bool tryDispatch(mlir::Operation *op, Handler &handler, Return &result,
   };
   return (attempt.template operator()<Ops>() || ...);
 }
-template <typename... Ops>
-bool isOneOf(mlir::Operation *op, OpList<Ops...>) {
+template <typename... Ops> bool isOneOf(mlir::Operation *op, OpList<Ops...>) {
   return llvm::isa<Ops...>(op);
 }
 } // namespace detail

@@ -67,9 +67,9 @@ LogicalResult tessera::tile::verifyCombine(Operation *op, Region &region,
   SmallVector<Type> expected(types.begin(), types.end());
   expected.append(types.begin(), types.end());
   if (TypeRange(block.getArgumentTypes()) != TypeRange(expected))
-    return op->emitOpError() << "combining region takes ("
-                             << block.getArgumentTypes() << "), expected ("
-                             << TypeRange(expected) << ")";
+    return op->emitOpError()
+           << "combining region takes (" << block.getArgumentTypes()
+           << "), expected (" << TypeRange(expected) << ")";
   for (Operation &inner : block)
     if (!isMemoryEffectFree(&inner) || inner.getNumRegions() > 0)
       return inner.emitOpError("is not allowed in a combining region; expected "
@@ -85,8 +85,8 @@ static LogicalResult verifySameElement(Operation *op) {
   Type from = getElement(op->getOperand(0).getType());
   Type to = getElement(op->getResult(0).getType());
   if (from != to)
-    return op->emitOpError() << "changes the element type from " << from
-                             << " to " << to;
+    return op->emitOpError()
+           << "changes the element type from " << from << " to " << to;
   return success();
 }
 
@@ -210,8 +210,7 @@ LogicalResult CastOp::verify() {
 template <typename Op>
 static LogicalResult verifyCombination(Op op, ArrayRef<StringAttr> reduced,
                                        bool keepsDims) {
-  if (op.getInputs().empty() ||
-      op.getInputs().size() != op.getResults().size())
+  if (op.getInputs().empty() || op.getInputs().size() != op.getResults().size())
     return op.emitOpError("needs inputs, and as many results");
   SmallVector<StringAttr> dims = getDims(op.getInputs()[0].getType());
   SmallVector<StringAttr> rest;
@@ -242,14 +241,14 @@ static LogicalResult verifyCombination(Op op, ArrayRef<StringAttr> reduced,
     return op.emitOpError("takes one input with a named combiner");
   Type element = getElement(op.getInputs()[0].getType());
   if (!combines(op.getCombiner(), element))
-    return op.emitOpError() << "combiner "
-                            << stringifyCombiner(op.getCombiner())
-                            << " does not fit " << element;
+    return op.emitOpError()
+           << "combiner " << stringifyCombiner(op.getCombiner())
+           << " does not fit " << element;
   for (auto [input, identity] : llvm::zip(op.getInputs(), op.getIdentities()))
     if (identity.getType() != getElement(input.getType()))
-      return op.emitOpError() << "has an identity of type "
-                              << identity.getType() << " for elements of type "
-                              << getElement(input.getType());
+      return op.emitOpError()
+             << "has an identity of type " << identity.getType()
+             << " for elements of type " << getElement(input.getType());
   return success();
 }
 
@@ -280,9 +279,9 @@ LogicalResult ScanOp::verify() {
 LogicalResult ScanOp::verifyRegions() { return verifyCombinationRegion(*this); }
 
 LogicalResult ArgReduceOp::verify() {
-  if (!llvm::is_contained({Combiner::Max, Combiner::Min, Combiner::UMax,
-                           Combiner::UMin},
-                          getCombiner()) ||
+  if (!llvm::is_contained(
+          {Combiner::Max, Combiner::Min, Combiner::UMax, Combiner::UMin},
+          getCombiner()) ||
       !combines(getCombiner(), getElement(getInput().getType())))
     return emitOpError() << "combiner " << stringifyCombiner(getCombiner())
                          << " is not an order on "
@@ -301,8 +300,7 @@ LogicalResult ArgReduceOp::verify() {
 }
 
 LogicalResult SortOp::verify() {
-  if (getInputs().empty() ||
-      getInputs().getTypes() != getResults().getTypes())
+  if (getInputs().empty() || getInputs().getTypes() != getResults().getTypes())
     return emitOpError("needs inputs, and results of their types"); // I17
   SmallVector<StringAttr> dims = getDims(getInputs()[0].getType());
   if (indexOf(dims, getAlongAttr()) < 0)

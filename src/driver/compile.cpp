@@ -80,7 +80,8 @@ std::string shapeKey(std::span<const Argument> arguments,
       continue;
     for (int64_t axis = 0; axis < view->rank(); ++axis)
       key << view->extents[axis]
-          << (view->extents[axis] <= 1 || view->strides[axis] == 1 ? "u," : ",");
+          << (view->extents[axis] <= 1 || view->strides[axis] == 1 ? "u,"
+                                                                   : ",");
     for (size_t other = 0; other < views.size(); ++other)
       if (mayOverlap(*views[other], *view))
         key << '~' << other

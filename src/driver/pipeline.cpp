@@ -124,9 +124,9 @@ Result<PipelineResult> compileForCpu(tile::KernelOp kernel,
   // Facts about accesses, conflicts and phases, which planning and realization
   // share.
   auto analysis = step("analyze", [&] {
-    return std::make_unique<KernelAnalysis>(
-        kernel, request.alias, request.extents,
-        StrideFacts{request.unitStride});
+    return std::make_unique<KernelAnalysis>(kernel, request.alias,
+                                            request.extents,
+                                            StrideFacts{request.unitStride});
   });
 
   // Loops, vectors and scratch as planned, nest by nest.
@@ -141,8 +141,7 @@ Result<PipelineResult> compileForCpu(tile::KernelOp kernel,
   result.facts.work = estimateWork(kernel, *analysis, request.extents);
   result.facts.summation = summationOf(realized->plan);
   describeKernel(kernel, *analysis, result.facts);
-  countRealized(realized->module.get(), target, kernel.getTier(),
-                result.facts);
+  countRealized(realized->module.get(), target, kernel.getTier(), result.facts);
 
   // Multiply-adds between the author's operations first: the expansions of math
   // functions must keep their own roundings.
@@ -171,8 +170,7 @@ Result<PipelineResult> compileForCpu(tile::KernelOp kernel,
   result.checks = std::move(realized->checks);
   for (const RealizedStage &stage : realized->stages)
     result.stages.push_back({nullptr, stage.symbol, stage.programs,
-                             stage.scratchBytes,
-                             stage.nanosecondsPerProgram});
+                             stage.scratchBytes, stage.nanosecondsPerProgram});
   return result;
 }
 

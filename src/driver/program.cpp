@@ -9,10 +9,10 @@
 
 #include "analysis/access.h"
 #include "codegen/llvm/codegen.h"
+#include "dialect/specialize.h"
 #include "driver/pipeline.h"
 #include "driver/report.h"
 #include "driver/text.h"
-#include "dialect/specialize.h"
 #include "dsl/trace.h"
 #include "interp/interpreter.h"
 #include "realize/cpu/realize.h"
@@ -149,9 +149,8 @@ const std::vector<ProgramParameter> &Program::parameters() const {
 
 std::vector<std::string> Program::dims() const {
   std::vector<std::string> names;
-  state->kernel.walk([&](tile::DimOp dim) {
-    names.push_back(dim.getName().str());
-  });
+  state->kernel.walk(
+      [&](tile::DimOp dim) { names.push_back(dim.getName().str()); });
   return names;
 }
 
@@ -209,7 +208,8 @@ Result<CompiledKernel> Program::compile(const CompileRequest &given) const {
   std::lock_guard lock(state->mutex);
   CompileRequest request = given;
   if (request.extents.size() != state->parameters.size())
-    return Error{ErrorFamily::Launch, "launch.count",
+    return Error{ErrorFamily::Launch,
+                 "launch.count",
                  "found extents for " + std::to_string(request.extents.size()) +
                      " parameters, expected " +
                      std::to_string(state->parameters.size()),
@@ -242,28 +242,28 @@ Result<CompiledKernel> Program::compile(const CompileRequest &given) const {
   info.code = *code;
   info.command = request.command;
   for (Stage stage : compiled->stages) {
-    stage.entry =
-        reinterpret_cast<StageEntry>((*code)->lookup(stage.symbol));
+    stage.entry = reinterpret_cast<StageEntry>((*code)->lookup(stage.symbol));
     if (!stage.entry)
-      return Error{ErrorFamily::Internal, "codegen.symbol",
+      return Error{ErrorFamily::Internal,
+                   "codegen.symbol",
                    "the generated object does not define '" + stage.symbol +
                        "'",
                    {}};
     info.stages.push_back(stage);
   }
   compiled->times.push_back(
-      {"load", std::chrono::duration<double>(
-                   std::chrono::steady_clock::now() - start)
-                   .count()});
+      {"load",
+       std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+           .count()});
   for (auto [number, parameter] : llvm::enumerate(state->parameters)) {
     if (parameter.isView)
-      info.parameters.push_back(ViewParameter{
-          parameter.name, parameter.dtype, parameter.writable,
-          request.extents[number], request.unitStride[number]});
-    else
       info.parameters.push_back(
-          ScalarParameter{parameter.name, parameter.dtype,
-                          parameter.hasDefault, parameter.defaultValue});
+          ViewParameter{parameter.name, parameter.dtype, parameter.writable,
+                        request.extents[number], request.unitStride[number]});
+    else
+      info.parameters.push_back(ScalarParameter{parameter.name, parameter.dtype,
+                                                parameter.hasDefault,
+                                                parameter.defaultValue});
   }
   std::string summary = compiled->plan.summary();
   std::string report = makeReport(*compiled, info, kernel, request);
@@ -271,14 +271,16 @@ Result<CompiledKernel> Program::compile(const CompileRequest &given) const {
   SummationPlan summation = compiled->facts.summation;
   WorkEstimate estimate = compiled->facts.work;
   return CompiledKernel{Executable(std::move(info)),
-                        std::move(compiled->object), std::move(summary),
-                        std::move(times), std::move(report), summation,
+                        std::move(compiled->object),
+                        std::move(summary),
+                        std::move(times),
+                        std::move(report),
+                        summation,
                         estimate};
 }
 
-Result<CompiledKernel>
-Program::compileFor(std::span<const Argument> arguments,
-                    CompileRequest request) const {
+Result<CompiledKernel> Program::compileFor(std::span<const Argument> arguments,
+                                           CompileRequest request) const {
   request.extents.clear();
   request.unitStride.clear();
   std::vector<const TensorRef *> views;
@@ -305,10 +307,9 @@ Program::compileFor(std::span<const Argument> arguments,
     for (auto &[other, otherWritable] : known) {
       if (view == other || !writable || !mayOverlap(*view, *other))
         continue;
-      bool same = view->data == other->data &&
-                  view->extents == other->extents &&
-                  view->strides == other->strides &&
-                  view->dtype == other->dtype;
+      bool same =
+          view->data == other->data && view->extents == other->extents &&
+          view->strides == other->strides && view->dtype == other->dtype;
       AliasMode needed = same ? AliasMode::InPlace : AliasMode::Overlap;
       request.alias = std::max(request.alias, needed);
     }
@@ -319,9 +320,9 @@ Result<void> Program::interpret(std::span<const Argument> arguments,
                                 const InterpretOptions &options,
                                 InterpretReport *report) const {
   std::lock_guard lock(state->mutex);
-  return tessera::interpret(
-      state->kernel, llvm::ArrayRef(arguments.data(), arguments.size()),
-      options, report);
+  return tessera::interpret(state->kernel,
+                            llvm::ArrayRef(arguments.data(), arguments.size()),
+                            options, report);
 }
 
 } // namespace tessera

@@ -27,8 +27,10 @@ static constexpr uintmax_t maxTextBytes = 64 << 20;
 
 Result<std::string> readTextFile(const std::string &path) {
   auto usage = [&](std::string why) {
-    return Error{ErrorFamily::Usage, "usage.file",
-                 "cannot read '" + path + "': " + why, {}};
+    return Error{ErrorFamily::Usage,
+                 "usage.file",
+                 "cannot read '" + path + "': " + why,
+                 {}};
   };
   std::error_code code;
   if (!std::filesystem::exists(path, code))
@@ -97,7 +99,9 @@ private:
   char peek() const { return at + 1 < text.size() ? text[at + 1] : '\0'; }
 
   Error fail(std::string message) const {
-    return Error{ErrorFamily::Diagnostic, "text.nesting", std::move(message),
+    return Error{ErrorFamily::Diagnostic,
+                 "text.nesting",
+                 std::move(message),
                  {fileName, line, static_cast<unsigned>(at - lineBegin + 1)}};
   }
 
@@ -265,16 +269,19 @@ Result<OwningOpRef<ModuleOp>> parseTileText(const std::string &text,
       parseSourceString<ModuleOp>(text, config, fileName);
   if (!module) {
     if (!first)
-      first = Error{ErrorFamily::Diagnostic, "text.invalid",
-                    "the text is not a module", {fileName, 1, 1}};
+      first = Error{ErrorFamily::Diagnostic,
+                    "text.invalid",
+                    "the text is not a module",
+                    {fileName, 1, 1}};
     if (further > 0)
       first->message += " (and " + std::to_string(further) + " more)";
     return *first;
   }
-  auto version =
-      (*module)->getAttrOfType<IntegerAttr>("tile.version");
+  auto version = (*module)->getAttrOfType<IntegerAttr>("tile.version");
   auto at = [&](std::string message) {
-    return Error{ErrorFamily::Diagnostic, "text.version", std::move(message),
+    return Error{ErrorFamily::Diagnostic,
+                 "text.version",
+                 std::move(message),
                  {fileName, 1, 1}};
   };
   if (!version)
@@ -298,14 +305,16 @@ Result<tile::KernelOp> findKernel(ModuleOp module, const std::string &fileName,
     if (!name.empty() && kernel.getSymName() != name)
       continue;
     if (found)
-      return Error{ErrorFamily::Usage, "usage.kernel",
+      return Error{ErrorFamily::Usage,
+                   "usage.kernel",
                    "'" + fileName + "' holds several kernels; name one of " +
                        names,
                    {}};
     found = kernel;
   }
   if (!found)
-    return Error{ErrorFamily::Usage, "usage.kernel",
+    return Error{ErrorFamily::Usage,
+                 "usage.kernel",
                  "'" + fileName + "' holds no kernel" +
                      (name.empty() ? "" : " '" + name + "'; it has " + names),
                  {}};

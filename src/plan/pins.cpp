@@ -20,9 +20,9 @@ Result<Pins> readPins(tile::KernelOp kernel, const Target &target) {
     SourcePosition where;
     if (auto loc = dyn_cast<FileLineColLoc>(kernel.getLoc()))
       where = {loc.getFilename().str(), loc.getLine(), loc.getColumn()};
-    return Error{ErrorFamily::Unsupported, "unsupported.pin",
-                 ("schedule pin '" + pin + "' cannot be honoured: " + why).str(),
-                 where};
+    return Error{
+        ErrorFamily::Unsupported, "unsupported.pin",
+        ("schedule pin '" + pin + "' cannot be honoured: " + why).str(), where};
   };
   for (NamedAttribute entry : schedule) {
     StringRef name = entry.getName().getValue();
@@ -30,8 +30,8 @@ Result<Pins> readPins(tile::KernelOp kernel, const Target &target) {
     auto number = dyn_cast<IntegerAttr>(entry.getValue());
     if (name == "vector_axis" && text) {
       if (!tile::findDim(kernel, text.getValue()))
-        return refuse(name, "the kernel has no dimension '" + text.getValue() +
-                                "'");
+        return refuse(name,
+                      "the kernel has no dimension '" + text.getValue() + "'");
       pins.vectorAxis = text.getValue().str();
     } else if (name == "lanes" && number) {
       pins.lanes = number.getInt();

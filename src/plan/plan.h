@@ -92,14 +92,13 @@ struct StrideFacts {
   }
 };
 
-/// The analyses of one specialized kernel, which planning and realization share.
+/// The analyses of one specialized kernel, which planning and realization
+/// share.
 struct KernelAnalysis {
   KernelAnalysis(tile::KernelOp kernel, AliasMode alias,
-                 std::vector<std::vector<int64_t>> extents,
-                 StrideFacts strides)
-      : kernel(kernel), dims(kernel),
-        accesses(dims, alias, std::move(extents)), phases(kernel, accesses),
-        strides(std::move(strides)) {}
+                 std::vector<std::vector<int64_t>> extents, StrideFacts strides)
+      : kernel(kernel), dims(kernel), accesses(dims, alias, std::move(extents)),
+        phases(kernel, accesses), strides(std::move(strides)) {}
 
   tile::KernelOp kernel;
   DimTable dims;

@@ -183,8 +183,8 @@ private:
       // An access whose elements lie apart costs about as much as it has lanes.
       int64_t score = 2 + 4 * use.adjacent - 4 * use.apart;
       if (score <= 0) {
-        reason("vector.strided", "accesses along '" + dim.getValue() +
-                                     "' are not adjacent");
+        reason("vector.strided",
+               "accesses along '" + dim.getValue() + "' are not adjacent");
         return;
       }
       if (score > bestScore) {
@@ -211,20 +211,21 @@ private:
     if (best == pins.vectorAxis)
       reason("pin.vector_axis", "fixed by the schedule");
     else
-      reason("vector.adjacent", "elements along '" + best.getValue() +
-                                    "' are adjacent in memory");
+      reason("vector.adjacent",
+             "elements along '" + best.getValue() + "' are adjacent in memory");
   }
 
   void chooseUnroll() {
     if (plan.vectorDim.empty())
       return;
-    StringAttr dim = StringAttr::get(analysis.kernel->getContext(),
-                                     plan.vectorDim);
+    StringAttr dim =
+        StringAttr::get(analysis.kernel->getContext(), plan.vectorDim);
     int64_t extent = *analysis.dims.extent(dim);
     int64_t wanted = pins.unroll ? pins.unroll : expensive ? 2 : 4;
-    if (llvm::any_of(phase.roots, [](const Root &root) {
-          return root.kind == Root::Kind::ArgReduce;
-        }) &&
+    if (llvm::any_of(phase.roots,
+                     [](const Root &root) {
+                       return root.kind == Root::Kind::ArgReduce;
+                     }) &&
         !pins.unroll)
       wanted = 2;
     // The vectors of a scan depend on each other.
@@ -234,8 +235,9 @@ private:
     int64_t vectors = std::max<int64_t>(1, extent / plan.lanes);
     plan.unroll = pins.unroll ? pins.unroll : std::min(wanted, vectors);
     if (pins.unroll > 1 && wanted == 1)
-      plan.pinConflict = "the vectors of a scan depend on each other and cannot "
-                         "be unrolled";
+      plan.pinConflict =
+          "the vectors of a scan depend on each other and cannot "
+          "be unrolled";
     reason("unroll", Twine(plan.unroll) + " vectors per iteration: " +
                          (vectors < wanted ? "all there are"
                           : pins.unroll    ? "fixed by the schedule"
@@ -244,7 +246,8 @@ private:
   }
 
   void chooseTail() {
-    bool masks = hasNarrow ? target.hasMaskedByteAccess : target.hasMaskedAccess;
+    bool masks =
+        hasNarrow ? target.hasMaskedByteAccess : target.hasMaskedAccess;
     plan.tail = masks ? TailForm::Mask : TailForm::Scalar;
     if (!pins.tail.empty())
       plan.tail = pins.tail == "mask" ? TailForm::Mask : TailForm::Scalar;
@@ -273,8 +276,8 @@ private:
     constexpr int64_t shortest = 64;
     if (groups <= 2 * shortest)
       return;
-    plan.sumBlock = std::max<int64_t>(
-        shortest, int64_t(std::sqrt(double(groups))));
+    plan.sumBlock =
+        std::max<int64_t>(shortest, int64_t(std::sqrt(double(groups))));
     int64_t chain =
         plan.sumBlock + (groups + plan.sumBlock - 1) / plan.sumBlock;
     plan.partials = std::max(group, extent / chain);
@@ -287,8 +290,8 @@ private:
   /// bits, fractions of a nanosecond for values, accesses and long functions.
   void estimate() {
     double elements = 1;
-    for (StringAttr dim : llvm::concat<const StringAttr>(phase.kept,
-                                                         phase.reduced))
+    for (StringAttr dim :
+         llvm::concat<const StringAttr>(phase.kept, phase.reduced))
       elements *= double(analysis.dims.extent(dim).value_or(16));
     double perElement = 0.005 * double(values) +
                         0.02 * double(accesses.size()) +

@@ -229,14 +229,15 @@ std::string CompiledOperator::State::command() const {
   for (std::string_view dim : op->dims)
     extents += fmt::format("{}{}={}", extents.empty() ? "" : ",", dim,
                            dims.find(dim)->second);
-  std::string line = fmt::format(
-      "tessera run {} --dims {} --dtype {} --isa {}{}{}", op->name, extents,
-      name(request.dtype), name(request.isa),
-      program.tier() == Tier::Strict ? " --tier strict"
-      : program.tier() == Tier::Fast ? " --tier fast"
-                                     : "",
-      request.validate ? "" : " --no-validate");
-  // What the trace fixed: constants, and the optional parameters that are there.
+  std::string line =
+      fmt::format("tessera run {} --dims {} --dtype {} --isa {}{}{}", op->name,
+                  extents, name(request.dtype), name(request.isa),
+                  program.tier() == Tier::Strict ? " --tier strict"
+                  : program.tier() == Tier::Fast ? " --tier fast"
+                                                 : "",
+                  request.validate ? "" : " --no-validate");
+  // What the trace fixed: constants, and the optional parameters that are
+  // there.
   const Kernel source = op->kernel();
   for (const ParameterInfo &parameter : source.parameters()) {
     auto set = request.settings.find(parameter.name);
@@ -247,13 +248,13 @@ std::string CompiledOperator::State::command() const {
             return fmt::format(" --set {}={}", parameter.name, value);
           },
           set->second);
-    bool isPresent =
-        std::find(request.present.begin(), request.present.end(),
-                  parameter.name) != request.present.end() ||
-        request.inputs.count(parameter.name) > 0;
+    bool isPresent = std::find(request.present.begin(), request.present.end(),
+                               parameter.name) != request.present.end() ||
+                     request.inputs.count(parameter.name) > 0;
     if (parameter.optional && isPresent &&
         parameter.kind == ParameterInfo::Kind::View)
-      line += (parameter.writable ? " --output " : " --input ") + parameter.name;
+      line +=
+          (parameter.writable ? " --output " : " --input ") + parameter.name;
   }
   return line;
 }

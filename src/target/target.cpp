@@ -100,14 +100,16 @@ Result<Isa> parseIsa(std::string_view text, bool forOtherHost) {
     if (target.name != text)
       continue;
     if (!forOtherHost && target.isa > hostIsa())
-      return Error{ErrorFamily::Unsupported, "target.isa",
+      return Error{ErrorFamily::Unsupported,
+                   "target.isa",
                    "this machine cannot run " + target.name +
                        " code; its highest level is " +
                        std::string(name(hostIsa())),
                    {}};
     return target.isa;
   }
-  return Error{ErrorFamily::Usage, "usage.isa",
+  return Error{ErrorFamily::Usage,
+               "usage.isa",
                "unknown instruction set '" + std::string(text) +
                    "'; expected one of " + known,
                {}};

@@ -69,8 +69,7 @@ int run(int argc, char **argv) {
 
 /// Output that did not arrive is an error of the call, not a success.
 static int lostOutput() {
-  fmt::print(stderr,
-             "tessera: error: cannot write to standard output: {}\n",
+  fmt::print(stderr, "tessera: error: cannot write to standard output: {}\n",
              std::strerror(errno));
   return 2;
 }

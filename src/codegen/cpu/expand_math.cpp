@@ -57,12 +57,8 @@ public:
   Value max(Value a, Value c) {
     return select(compare(arith::CmpFPredicate::OGT, a, c), a, c);
   }
-  Mask lt(Value a, Value c) {
-    return compare(arith::CmpFPredicate::OLT, a, c);
-  }
-  Mask eq(Value a, Value c) {
-    return compare(arith::CmpFPredicate::OEQ, a, c);
-  }
+  Mask lt(Value a, Value c) { return compare(arith::CmpFPredicate::OLT, a, c); }
+  Mask eq(Value a, Value c) { return compare(arith::CmpFPredicate::OEQ, a, c); }
   Value select(Mask m, Value a, Value c) {
     return create<arith::SelectOp>(m, a, c);
   }
@@ -86,9 +82,7 @@ public:
   Mask ieq(Int i, Int j) {
     return b.create<arith::CmpIOp>(loc, arith::CmpIPredicate::eq, i, j);
   }
-  Int iselect(Mask m, Int i, Int j) {
-    return create<arith::SelectOp>(m, i, j);
-  }
+  Int iselect(Mask m, Int i, Int j) { return create<arith::SelectOp>(m, i, j); }
 
   bool hasScalef() const { return target.hasScalef; }
   Value scalef(Value a, Value n) {
@@ -101,14 +95,12 @@ public:
         return extract(scalefNarrow(insert(a, narrow), insert(n, narrow)));
       Value result = a;
       for (int64_t lane = 0; lane < lanes; ++lane) {
-        Value index =
-            b.create<LLVM::ConstantOp>(loc, b.getI32Type(), lane);
+        Value index = b.create<LLVM::ConstantOp>(loc, b.getI32Type(), lane);
         Value x = b.create<LLVM::ExtractElementOp>(loc, a, index);
         Value y = b.create<LLVM::ExtractElementOp>(loc, n, index);
         result = b.create<LLVM::InsertElementOp>(
             loc, result,
-            extract(scalefNarrow(insert(x, narrow), insert(y, narrow))),
-            index);
+            extract(scalefNarrow(insert(x, narrow), insert(y, narrow))), index);
       }
       return result;
     }
@@ -233,11 +225,10 @@ std::optional<vmath::Function> functionOf(Operation *op) {
 } // namespace
 
 void expandMath(ModuleOp module, const Target &target, tile::Tier tier) {
-  vmath::Accuracy accuracy = tier == tile::Tier::Strict
-                                 ? vmath::Accuracy::Strict
-                             : tier == tile::Tier::Default
-                                 ? vmath::Accuracy::Default
-                                 : vmath::Accuracy::Fast;
+  vmath::Accuracy accuracy =
+      tier == tile::Tier::Strict    ? vmath::Accuracy::Strict
+      : tier == tile::Tier::Default ? vmath::Accuracy::Default
+                                    : vmath::Accuracy::Fast;
   SmallVector<Operation *> functions;
   module.walk([&](Operation *op) {
     if (functionOf(op))
@@ -248,12 +239,11 @@ void expandMath(ModuleOp module, const Target &target, tile::Tier tier) {
     builder.setInsertionPoint(op);
     Value x = op->getOperand(0);
     EmittingBuilder emitting(builder, op->getLoc(), x.getType(), target);
-    Value result =
-        getElementTypeOrSelf(x.getType()).isF32()
-            ? vmath::evaluate<vmath::F32>(emitting, *functionOf(op), x,
-                                          accuracy)
-            : vmath::evaluate<vmath::F64>(emitting, *functionOf(op), x,
-                                          accuracy);
+    Value result = getElementTypeOrSelf(x.getType()).isF32()
+                       ? vmath::evaluate<vmath::F32>(emitting, *functionOf(op),
+                                                     x, accuracy)
+                       : vmath::evaluate<vmath::F64>(emitting, *functionOf(op),
+                                                     x, accuracy);
     op->getResult(0).replaceAllUsesWith(result);
     op->erase();
   }
@@ -266,7 +256,8 @@ int64_t formMultiplyAdds(ModuleOp module, const Target &target,
   int64_t formed = 0;
   SmallVector<Operation *> sums;
   module.walk([&](Operation *op) {
-    if (isa<arith::AddFOp, arith::SubFOp>(op) && !op->hasAttr("tessera.ordered"))
+    if (isa<arith::AddFOp, arith::SubFOp>(op) &&
+        !op->hasAttr("tessera.ordered"))
       sums.push_back(op);
   });
   OpBuilder builder(module.getContext());

@@ -134,8 +134,8 @@ Result<CodegenResult> generateObject(mlir::ModuleOp realized,
   std::string problem;
   llvm::raw_string_ostream problems(problem);
   if (llvm::verifyModule(module, &problems))
-    return internalError("codegen.verify", "generated LLVM IR is not valid: " +
-                                               problem);
+    return internalError("codegen.verify",
+                         "generated LLVM IR is not valid: " + problem);
   optimize(module, **machine);
   result.optimizeSeconds = secondsSince(start);
 
@@ -148,8 +148,8 @@ Result<CodegenResult> generateObject(mlir::ModuleOp realized,
     Result<std::unique_ptr<llvm::Module>> copy = copyModule(module);
     if (!copy)
       return copy.error();
-    options.stageText("asm", emit(**copy, **machine,
-                                  llvm::CodeGenFileType::AssemblyFile));
+    options.stageText(
+        "asm", emit(**copy, **machine, llvm::CodeGenFileType::AssemblyFile));
   }
   start = Clock::now();
   result.object = emit(module, **machine, llvm::CodeGenFileType::ObjectFile);

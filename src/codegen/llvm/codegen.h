@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Lowers a realized module (scf, arith, math, llvm) to an object file, and loads
-// object files into the process.
+// Lowers a realized module (scf, arith, math, llvm) to an object file, and
+// loads object files into the process.
 //
 //===----------------------------------------------------------------------===//
 
@@ -56,8 +56,8 @@ public:
   virtual void *lookup(const std::string &symbol) = 0;
 };
 
-/// Loads an object under a name for messages. Its symbols are made known to gdb,
-/// and to perf when TESSERA_PERF asks for it.
+/// Loads an object under a name for messages. Its symbols are made known to
+/// gdb, and to perf when TESSERA_PERF asks for it.
 Result<std::shared_ptr<LoadedObject>> loadObject(const std::string &object,
                                                  const std::string &name);
 

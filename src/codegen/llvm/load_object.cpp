@@ -53,10 +53,10 @@ private:
     builder.setObjectLinkingLayerCreator(
         [](llvm::orc::ExecutionSession &session, const llvm::Triple &) {
           auto layer = std::make_unique<llvm::orc::RTDyldObjectLinkingLayer>(
-              session, [] {
-                return std::make_unique<llvm::SectionMemoryManager>();
-              });
-          if (auto *gdb = llvm::JITEventListener::createGDBRegistrationListener())
+              session,
+              [] { return std::make_unique<llvm::SectionMemoryManager>(); });
+          if (auto *gdb =
+                  llvm::JITEventListener::createGDBRegistrationListener())
             layer->registerJITEventListener(*gdb);
           return layer;
         });
@@ -130,22 +130,24 @@ void writePerfMap(const std::string &object, LoadedObject &loaded) {
   std::ofstream map("/tmp/perf-" + std::to_string(getpid()) + ".map",
                     std::ios::app);
   for (const Symbol &symbol : symbols)
-    map << std::hex << *base + symbol.value << ' ' << symbol.size << " tessera:"
-        << symbol.name << '\n';
+    map << std::hex << *base + symbol.value << ' ' << symbol.size
+        << " tessera:" << symbol.name << '\n';
 }
 
 } // namespace
 
-Result<std::shared_ptr<LoadedObject>>
-loadObject(const std::string &object, const std::string &name) {
+Result<std::shared_ptr<LoadedObject>> loadObject(const std::string &object,
+                                                 const std::string &name) {
   static std::atomic<uint64_t> serial = 0;
   Result<Linker *> linker = Linker::get();
   if (!linker)
     return linker.error();
   llvm::orc::LLJIT &jit = (*linker)->jit();
   auto fail = [](llvm::Error error) {
-    return Error{ErrorFamily::Internal, "codegen.load",
-                 llvm::toString(std::move(error)), {}};
+    return Error{ErrorFamily::Internal,
+                 "codegen.load",
+                 llvm::toString(std::move(error)),
+                 {}};
   };
   auto library =
       jit.createJITDylib(name + "." + std::to_string(serial.fetch_add(1)));

@@ -55,16 +55,20 @@ Result<std::unique_ptr<llvm::Module>> toLLVM(ModuleOp module,
   cf::populateControlFlowToLLVMConversionPatterns(converter, patterns);
   arith::populateArithToLLVMConversionPatterns(converter, patterns);
   populateMathToLLVMConversionPatterns(converter, patterns);
-  if (failed(applyPartialConversion(module, branches,
-                                    std::move(loopPatterns))) ||
+  if (failed(
+          applyPartialConversion(module, branches, std::move(loopPatterns))) ||
       failed(applyFullConversion(module, target, std::move(patterns))))
-    return Error{ErrorFamily::Internal, "codegen.lower",
-                 "lowering to the LLVM dialect failed: " + message, {}};
+    return Error{ErrorFamily::Internal,
+                 "codegen.lower",
+                 "lowering to the LLVM dialect failed: " + message,
+                 {}};
   std::unique_ptr<llvm::Module> translated =
       translateModuleToLLVMIR(module, context);
   if (!translated)
-    return Error{ErrorFamily::Internal, "codegen.translate",
-                 "translation to LLVM IR failed: " + message, {}};
+    return Error{ErrorFamily::Internal,
+                 "codegen.translate",
+                 "translation to LLVM IR failed: " + message,
+                 {}};
   return translated;
 }
 

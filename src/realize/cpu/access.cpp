@@ -24,8 +24,8 @@ NestEmitter::Address NestEmitter::address(const Access &access) {
     Value position = emit.index(0);
     Value lanePart; // i64 vector added to `position`
     if (described.dim) {
-      position = emit.mul(coordinate(described.dim),
-                          emit.index(described.step));
+      position =
+          emit.mul(coordinate(described.dim), emit.index(described.step));
       if (isVectorDim(described.dim))
         lanePart = emit.mul(emit.laneNumbers(lanes),
                             emit.integer(lanes64, described.step));
@@ -49,10 +49,9 @@ NestEmitter::Address NestEmitter::address(const Access &access) {
       Value indices = emit.toI64(position);
       if (lanePart)
         indices = emit.add(emit.splat(indices, lanes), lanePart);
-      Value limit = emit.integer(indices.getType(),
-                                 accesses.extent(access, axis));
-      Value inside =
-          emit.compare(arith::CmpIPredicate::ult, indices, limit);
+      Value limit =
+          emit.integer(indices.getType(), accesses.extent(access, axis));
+      Value inside = emit.compare(arith::CmpIPredicate::ult, indices, limit);
       result.inside = emit.logicalAnd(result.inside, inside);
     }
     Value stride = r.stride(access, axis);
@@ -61,15 +60,12 @@ NestEmitter::Address NestEmitter::address(const Access &access) {
       continue;
     ++varying;
     isAdjacent &= isUnit;
-    Value scaled =
-        emit.mul(lanePart, emit.splat(emit.toI64(stride), lanes));
-    result.laneOffsets = result.laneOffsets
-                             ? emit.add(result.laneOffsets, scaled)
-                             : scaled;
+    Value scaled = emit.mul(lanePart, emit.splat(emit.toI64(stride), lanes));
+    result.laneOffsets =
+        result.laneOffsets ? emit.add(result.laneOffsets, scaled) : scaled;
   }
-  result.pointer = emit.offsetPointer(r.viewPointer(access.view),
-                                      access.viewType().getElementType(),
-                                      offset);
+  result.pointer = emit.offsetPointer(
+      r.viewPointer(access.view), access.viewType().getElementType(), offset);
   if (varying == 1 && isAdjacent) {
     result.isContiguous = true;
     result.laneOffsets = {};
@@ -78,7 +74,8 @@ NestEmitter::Address NestEmitter::address(const Access &access) {
 }
 
 /// In a checking stage, reports an offset read from data that is outside the
-/// axis. A dimension added to it may overhang, as it may with a computed offset.
+/// axis. A dimension added to it may overhang, as it may with a computed
+/// offset.
 void NestEmitter::emitCheck(const Access &access, unsigned axis, Value offset) {
   if (!r.checksOnly || !AccessAnalysis::isDataDependent(access.axes[axis]))
     return;
@@ -157,8 +154,7 @@ void NestEmitter::storeElement(const Access &access, Value tile) {
       emit.store(element, at.pointer, storage, Value());
       return;
     }
-    auto ifOp =
-        b.create<scf::IfOp>(emit.loc, wanted, /*withElseRegion=*/false);
+    auto ifOp = b.create<scf::IfOp>(emit.loc, wanted, /*withElseRegion=*/false);
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPoint(ifOp.thenBlock()->getTerminator());
     emit.store(element, at.pointer, storage, Value());

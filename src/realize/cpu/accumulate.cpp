@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Unordered reductions with a cheap combiner start every lane from the identity;
-// all others carry, with the value, whether there was an element yet, so that
-// the first element enters unchanged and an ordered result is exact to the last
-// bit.
+// Unordered reductions with a cheap combiner start every lane from the
+// identity; all others carry, with the value, whether there was an element yet,
+// so that the first element enters unchanged and an ordered result is exact to
+// the last bit.
 //
 //===----------------------------------------------------------------------===//
 
@@ -60,8 +60,7 @@ public:
   }
 
   SmallVector<Value> initial(NestEmitter &nest, int64_t lanes, bool) override {
-    SmallVector<Value> state{
-        emitIdentity(nest.emit, combiner, element, lanes)};
+    SmallVector<Value> state{emitIdentity(nest.emit, combiner, element, lanes)};
     if (tracksNaN())
       state.push_back(nest.emit.zero(laneType(element, lanes)));
     return state;
@@ -79,8 +78,7 @@ public:
                            ValueRange b) override {
     SmallVector<Value> merged{combine(nest, a[0], b[0])};
     if (tracksNaN())
-      merged.push_back(
-          nest.emit.select(nest.emit.isNaN(b[1]), b[1], a[1]));
+      merged.push_back(nest.emit.select(nest.emit.isNaN(b[1]), b[1], a[1]));
     return merged;
   }
 
@@ -114,8 +112,7 @@ public:
 
   SmallVector<Type> types(int64_t lanes) override {
     SmallVector<Type> list = combination.types(lanes);
-    list.push_back(
-        laneType(IntegerType::get(op->getContext(), 1), lanes));
+    list.push_back(laneType(IntegerType::get(op->getContext(), 1), lanes));
     return list;
   }
 
@@ -152,8 +149,8 @@ private:
         combination.combine(nest, a.drop_back(), b.drop_back());
     SmallVector<Value> result;
     for (size_t i = 0; i < both.size(); ++i)
-      result.push_back(emit.select(
-          a.back(), emit.select(b.back(), both[i], a[i]), b[i]));
+      result.push_back(
+          emit.select(a.back(), emit.select(b.back(), both[i], a[i]), b[i]));
     result.push_back(emit.logicalOr(a.back(), b.back()));
     return result;
   }
@@ -206,7 +203,8 @@ private:
   llvm::DenseMap<int64_t, std::unique_ptr<TreeStack>> stacks;
 };
 
-/// A scan in a fixed direction: each step also writes its element of the result.
+/// A scan in a fixed direction: each step also writes its element of the
+/// result.
 class Scan : public Accumulator {
 public:
   explicit Scan(tile::ScanOp scan)
@@ -216,8 +214,7 @@ public:
 
   SmallVector<Type> types(int64_t lanes) override {
     SmallVector<Type> list = combination.types(lanes);
-    list.push_back(
-        laneType(IntegerType::get(op->getContext(), 1), lanes));
+    list.push_back(laneType(IntegerType::get(op->getContext(), 1), lanes));
     return list;
   }
 
@@ -361,10 +358,9 @@ public:
     Value tieLower = emit.logicalAnd(emit.logicalNot(aBefore), lower);
     Value better = emit.logicalOr(bBefore, tieLower);
     Value exists = emit.logicalNot(isNone(nest, b[1]));
-    Value replace = emit.logicalOr(isNone(nest, a[1]),
-                                   emit.logicalAnd(exists, better));
-    return {emit.select(replace, b[0], a[0]),
-            emit.select(replace, b[1], a[1])};
+    Value replace =
+        emit.logicalOr(isNone(nest, a[1]), emit.logicalAnd(exists, better));
+    return {emit.select(replace, b[0], a[0]), emit.select(replace, b[1], a[1])};
   }
 
   SmallVector<Value> finish(NestEmitter &, ValueRange state) override {
@@ -401,15 +397,14 @@ public:
     // A vector over a reduced dimension holds partial sums: the accumulator
     // belongs to one lane of one of them.
     bool isPartial = lanes > 1 && llvm::any_of(contract.getOver(), [&](auto d) {
-      return nest.isVectorDim(cast<StringAttr>(d));
-    });
+                       return nest.isVectorDim(cast<StringAttr>(d));
+                     });
     if (!contract.getAcc() || (isPartial && !isFirst))
       return {zero};
     Value acc = nest.value(contract.getAcc());
     if (isPartial)
-      return {nest.emit.select(
-          nest.emit.prefixMask(nest.emit.index(1), lanes),
-          nest.emit.splat(acc, lanes), zero)};
+      return {nest.emit.select(nest.emit.prefixMask(nest.emit.index(1), lanes),
+                               nest.emit.splat(acc, lanes), zero)};
     return {nest.emit.splat(acc, lanes)};
   }
 
@@ -514,9 +509,8 @@ std::unique_ptr<Accumulator> makeAccumulator(const Root &root) {
     Combiner combiner = reduce.getCombiner();
     if (reduce.getOrder() == Order::Tree)
       return std::make_unique<TreeReduction>(reduce);
-    if (reduce.getOrder() != Order::Unordered ||
-        combiner == Combiner::Custom || combiner == Combiner::MaxNum ||
-        combiner == Combiner::MinNum)
+    if (reduce.getOrder() != Order::Unordered || combiner == Combiner::Custom ||
+        combiner == Combiner::MaxNum || combiner == Combiner::MinNum)
       return std::make_unique<ExactReduction>(reduce);
     return std::make_unique<FreeReduction>(reduce);
   }

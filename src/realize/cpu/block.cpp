@@ -80,12 +80,10 @@ Value Realizer::stride(const Access &access, unsigned axis) {
         if (auto type = dyn_cast<tile::ViewType>(other.getType()))
           number += type.getRank();
       }
-      Value slot = emit.offsetPointer(strideArray, b.getI64Type(),
-                                      emit.index(number));
-      Value loaded =
-          b.create<LLVM::LoadOp>(emit.loc, b.getI64Type(), slot);
-      return b
-          .create<arith::IndexCastOp>(emit.loc, b.getIndexType(), loaded)
+      Value slot =
+          emit.offsetPointer(strideArray, b.getI64Type(), emit.index(number));
+      Value loaded = b.create<LLVM::LoadOp>(emit.loc, b.getI64Type(), slot);
+      return b.create<arith::IndexCastOp>(emit.loc, b.getIndexType(), loaded)
           .getResult();
     });
   return stride;
@@ -104,8 +102,8 @@ Value Realizer::scalar(Value tileScalar) {
           break;
         number += !isa<tile::ViewType>(other.getType());
       }
-      Value slot = emit.offsetPointer(scalarArray, b.getI64Type(),
-                                      emit.index(number));
+      Value slot =
+          emit.offsetPointer(scalarArray, b.getI64Type(), emit.index(number));
       return emit.load(slot, argument.getType(), 1, Value());
     });
     scalars[tileScalar] = loaded;
@@ -188,18 +186,18 @@ TileBuffer Realizer::allocate(Type tileType, StringRef what, Operation *op) {
 
 void Realizer::emitCheck(Value wrong, Error error) {
   if (int64_t count = lanesOf(wrong); count > 1) {
-    Value bits = b.create<LLVM::BitcastOp>(emit.loc, b.getIntegerType(count),
-                                           wrong);
-    wrong = emit.compare(arith::CmpIPredicate::ne, bits,
-                         emit.zero(bits.getType()));
+    Value bits =
+        b.create<LLVM::BitcastOp>(emit.loc, b.getIntegerType(count), wrong);
+    wrong =
+        emit.compare(arith::CmpIPredicate::ne, bits, emit.zero(bits.getType()));
   }
   checks.push_back(std::move(error));
   auto ifOp = b.create<scf::IfOp>(emit.loc, wrong, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(ifOp.thenBlock()->getTerminator());
-  b.create<LLVM::StoreOp>(
-      emit.loc, emit.integer(b.getI32Type(), int64_t(checks.size())),
-      checkPointer());
+  b.create<LLVM::StoreOp>(emit.loc,
+                          emit.integer(b.getI32Type(), int64_t(checks.size())),
+                          checkPointer());
 }
 
 //===----------------------------------------------------------------------===//
@@ -301,8 +299,8 @@ void Realizer::runParallel(tile::ParallelOp op, Value first, Value last) {
   }
   if (!first)
     first = emit.index(0);
-  auto loop = b.create<scf::ForOp>(emit.loc, first, last ? last : total,
-                                   emit.index(1));
+  auto loop =
+      b.create<scf::ForOp>(emit.loc, first, last ? last : total, emit.index(1));
   double outerRepeats = repeats;
   if (!last)
     repeats *= double(constantIndexOr(total, 1));
@@ -327,7 +325,8 @@ void Realizer::runParallel(tile::ParallelOp op, Value first, Value last) {
 
 /// Evaluates the tiles a region yields into `destinations` (in order of the
 /// tile-valued operands) and collects its scalars.
-void Realizer::evaluateYield(Operation *yield, ArrayRef<TileBuffer> destinations,
+void Realizer::evaluateYield(Operation *yield,
+                             ArrayRef<TileBuffer> destinations,
                              SmallVectorImpl<Value> &scalarResults) {
   for (Value yielded : yield->getOperands()) {
     if (isTile(yielded)) {
@@ -359,9 +358,8 @@ template <typename Loop> void Realizer::runLoop(Loop op) {
     inits.push_back(buffer.pointer);
     inits.push_back(allocateBytes(buffer.bytes, "carry"));
   }
-  auto loop = b.create<scf::ForOp>(emit.loc, emit.index(0),
-                                   extent(op.getDimAttr()), emit.index(1),
-                                   inits);
+  auto loop = b.create<scf::ForOp>(
+      emit.loc, emit.index(0), extent(op.getDimAttr()), emit.index(1), inits);
   auto bind = [&](ValueRange targets, ValueRange carried) {
     ValueRange scalarValues = carried.take_front(scalarCount);
     ValueRange pointers = carried.drop_front(scalarCount);
@@ -442,9 +440,9 @@ void Realizer::runTreeFold(tile::FoldOp op) {
   };
   TreeStack stack(*this, types);
   Value zero = emit.integer(b.getI64Type(), 0);
-  auto loop = b.create<scf::ForOp>(emit.loc, emit.index(0),
-                                   extent(op.getDimAttr()), emit.index(1),
-                                   ValueRange{zero});
+  auto loop =
+      b.create<scf::ForOp>(emit.loc, emit.index(0), extent(op.getDimAttr()),
+                           emit.index(1), ValueRange{zero});
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToEnd(loop.getBody());
@@ -459,8 +457,7 @@ void Realizer::runTreeFold(tile::FoldOp op) {
   SmallVector<Value> total = stack.total(count, inits, join);
   SmallVector<Value> joined = join(inits, total);
   Value isEmpty = emit.compare(arith::CmpIPredicate::eq, count, zero);
-  for (auto [result, init, value] :
-       llvm::zip(op.getResults(), inits, joined))
+  for (auto [result, init, value] : llvm::zip(op.getResults(), inits, joined))
     setScalar(result, emit.select(isEmpty, init, value));
 }
 
@@ -486,16 +483,15 @@ void Realizer::runFold(tile::FoldOp op) {
   for (auto [a, c] : llvm::zip(current, next))
     inits.append({a.pointer, c.pointer});
   Value size = extent(op.getDimAttr());
-  auto loop = b.create<scf::ForOp>(emit.loc, emit.index(0), size,
-                                   emit.index(1), inits);
+  auto loop =
+      b.create<scf::ForOp>(emit.loc, emit.index(0), size, emit.index(1), inits);
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToEnd(loop.getBody());
     Value position = loop.getInductionVar();
     if (isRight)
-      position = b.create<arith::SubIOp>(emit.loc,
-                                         emit.add(size, emit.index(-1)),
-                                         position);
+      position = b.create<arith::SubIOp>(
+          emit.loc, emit.add(size, emit.index(-1)), position);
     setScalar(body.getArgument(0), position);
     runBlock(body);
     SmallVector<Value> contributed;
@@ -523,8 +519,8 @@ void Realizer::runFold(tile::FoldOp op) {
       TileBuffer buffer = next[i];
       buffer.pointer = carried[scalarCount + 2 * i + 1];
       destinations.push_back(buffer);
-      swapped.append({carried[scalarCount + 2 * i + 1],
-                      carried[scalarCount + 2 * i]});
+      swapped.append(
+          {carried[scalarCount + 2 * i + 1], carried[scalarCount + 2 * i]});
     }
     evaluateYield(combine.getTerminator(), destinations, yielded);
     llvm::append_range(yielded, swapped);
@@ -558,8 +554,8 @@ void Realizer::runIf(tile::IfOp op) {
                                   scalar(op.getCondition()), hasElse);
   auto branch = [&](Region &region, Block *target) {
     OpBuilder::InsertionGuard guard(b);
-    bool hasYield = !target->empty() &&
-                    target->back().hasTrait<OpTrait::IsTerminator>();
+    bool hasYield =
+        !target->empty() && target->back().hasTrait<OpTrait::IsTerminator>();
     if (hasYield)
       b.setInsertionPoint(&target->back());
     else

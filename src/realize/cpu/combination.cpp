@@ -83,8 +83,8 @@ Value TreeStack::push(Value count, SmallVector<Value> element,
 
 SmallVector<Value> TreeStack::total(Value count, SmallVector<Value> empty,
                                     const Combine &combine) {
-  // From the smallest waiting subtree to the largest, each becomes the left half
-  // of the result so far.
+  // From the smallest waiting subtree to the largest, each becomes the left
+  // half of the result so far.
   OpBuilder &b = r.b;
   Location loc = r.emit.loc;
   SmallVector<Value> inits = std::move(empty);
@@ -131,8 +131,7 @@ public:
       : r(r), emit(r.emit), b(r.b), op(op), nest(r), combination(op) {}
 
   void run() {
-    SmallVector<StringAttr> dims =
-        tile::getDims(op.getInputs()[0].getType());
+    SmallVector<StringAttr> dims = tile::getDims(op.getInputs()[0].getType());
     for (auto [input, result] : llvm::zip(op.getInputs(), op.getResults())) {
       inputs.push_back(r.allocate(input.getType(), "scan", op));
       r.materializeInto(input, inputs.back());
@@ -222,8 +221,8 @@ private:
     SmallVector<Value> count =
         loop(first, last, {emit.integer(b.getI64Type(), 0)},
              [&](Value position, ValueRange carried) {
-               return SmallVector<Value>{stack->push(
-                   carried[0], read(base, position), combine)};
+               return SmallVector<Value>{
+                   stack->push(carried[0], read(base, position), combine)};
              });
     return stack->total(count[0], combination.empty(nest, 1), combine);
   }
@@ -240,9 +239,9 @@ private:
                 position);
           SmallVector<Value> x = read(base, position);
           ValueRange acc = carried.drop_back();
-          SmallVector<Value> joined =
-              isRight ? combination.combine(nest, x, acc)
-                      : combination.combine(nest, acc, x);
+          SmallVector<Value> joined = isRight
+                                          ? combination.combine(nest, x, acc)
+                                          : combination.combine(nest, acc, x);
           for (size_t i = 0; i < joined.size(); ++i)
             joined[i] = emit.select(carried.back(), joined[i], x[i]);
           joined.push_back(emit.boolean(1, true));

@@ -49,15 +49,16 @@ public:
     return list;
   }
 
-  llvm::SmallVector<mlir::Value> combine(NestEmitter &nest, mlir::ValueRange a, mlir::ValueRange b) {
+  llvm::SmallVector<mlir::Value> combine(NestEmitter &nest, mlir::ValueRange a,
+                                         mlir::ValueRange b) {
     if (op.getCombiner() != tile::Combiner::Custom)
       return {emitOrderedCombine(nest.emit, op.getCombiner(), a[0], b[0])};
     mlir::Block &block = op.getRegion().front();
     mlir::IRMapping map;
-    for (auto [argument, value] :
-         llvm::zip(block.getArguments(), llvm::concat<mlir::Value>(
-                                             llvm::SmallVector<mlir::Value>(a),
-                                             llvm::SmallVector<mlir::Value>(b))))
+    for (auto [argument, value] : llvm::zip(
+             block.getArguments(),
+             llvm::concat<mlir::Value>(llvm::SmallVector<mlir::Value>(a),
+                                       llvm::SmallVector<mlir::Value>(b))))
       map.map(argument, value);
     for (mlir::Operation &inner : block.without_terminator()) {
       llvm::SmallVector<mlir::Value> operands;
@@ -76,8 +77,7 @@ public:
     llvm::SmallVector<mlir::Value> results;
     for (mlir::Value yielded : block.getTerminator()->getOperands())
       results.push_back(nest.emit.splat(
-          map.contains(yielded) ? map.lookup(yielded)
-                                : nest.r.scalar(yielded),
+          map.contains(yielded) ? map.lookup(yielded) : nest.r.scalar(yielded),
           lanesOf(a[0])));
     return results;
   }
@@ -87,8 +87,8 @@ private:
 };
 
 /// tree(n) = combine(tree(h), tree(n - h)), h the largest power of two below n.
-/// Complete subtrees wait on a stack in scratch memory, at most one per power of
-/// two; the count of elements so far says which are there.
+/// Complete subtrees wait on a stack in scratch memory, at most one per power
+/// of two; the count of elements so far says which are there.
 class TreeStack {
 public:
   using Combine = std::function<llvm::SmallVector<mlir::Value>(

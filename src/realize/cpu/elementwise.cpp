@@ -33,8 +33,7 @@ Value exactExtremum(VectorEmitter &emit, Value a, Value b, bool isMax) {
   Value second = emit.select(emit.compare(better, b, a), b, a);
   // Equal operands differ at most in the sign of zero: `first` is then b and
   // `second` is a, and combining their bits picks the wanted zero.
-  Type integer = emit.b.getIntegerType(
-      elementOf(a).getIntOrFloatBitWidth());
+  Type integer = emit.b.getIntegerType(elementOf(a).getIntOrFloatBitWidth());
   Value x = emit.bitcast(first, integer), y = emit.bitcast(second, integer);
   Value bits = isMax ? emit.b.create<arith::AndIOp>(emit.loc, x, y).getResult()
                      : emit.b.create<arith::OrIOp>(emit.loc, x, y).getResult();
@@ -157,8 +156,8 @@ public:
     }
     if (!elementOf(v[0]).isF64())
       return emit.widen(emit.narrow(v[0], op.getType()), op.getType());
-    Value rounded = emit.widen(emit.narrow(roundToOdd(), op.getType()),
-                               op.getType());
+    Value rounded =
+        emit.widen(emit.narrow(roundToOdd(), op.getType()), op.getType());
     return create<arith::ExtFOp>(v[0].getType(), rounded);
   }
 
@@ -213,16 +212,16 @@ private:
     return emit.b.create<Op>(emit.loc, std::forward<Args>(args)...);
   }
 
-  /// f64 to f32 so that a second rounding, to a type with at least two bits less,
-  /// gives what one rounding would: an inexact result gets an odd last bit.
+  /// f64 to f32 so that a second rounding, to a type with at least two bits
+  /// less, gives what one rounding would: an inexact result gets an odd last
+  /// bit.
   Value roundToOdd() {
     Type f32 = laneType(emit.b.getF32Type(), lanesOf(v[0]));
     Type i32 = emit.b.getI32Type();
     Value nearest = create<arith::TruncFOp>(f32, v[0]);
     Value back = create<arith::ExtFOp>(v[0].getType(), nearest);
     Value inexact = emit.compare(FloatPredicate::ONE, back, v[0]);
-    Value away = emit.compare(FloatPredicate::OGT,
-                              create<math::AbsFOp>(back),
+    Value away = emit.compare(FloatPredicate::OGT, create<math::AbsFOp>(back),
                               create<math::AbsFOp>(v[0]));
     Value bits = emit.bitcast(nearest, i32);
     Type lanes32 = bits.getType();
@@ -254,8 +253,7 @@ private:
     Value isZero = emit.compare(IntPredicate::eq, v[1], zero);
     Value special = isZero, isMinusOne;
     if (!isUnsigned) {
-      isMinusOne = emit.compare(IntPredicate::eq, v[1],
-                                emit.integer(type, -1));
+      isMinusOne = emit.compare(IntPredicate::eq, v[1], emit.integer(type, -1));
       special = emit.logicalOr(isZero, isMinusOne);
     }
     Value divisor = emit.select(special, one, v[1]);
@@ -267,8 +265,8 @@ private:
       result = isUnsigned ? create<arith::RemUIOp>(v[0], divisor)
                           : create<arith::RemSIOp>(v[0], divisor);
     if (isMinusOne && isQuotient)
-      result = emit.select(isMinusOne, create<arith::SubIOp>(zero, v[0]),
-                           result);
+      result =
+          emit.select(isMinusOne, create<arith::SubIOp>(zero, v[0]), result);
     return emit.select(isZero, zero, result);
   }
 
@@ -313,13 +311,13 @@ private:
     double low = isUnsigned ? 0.0 : -std::ldexp(1.0, bits - 1);
     double limit = std::ldexp(1.0, isUnsigned ? bits : bits - 1);
     Type floatType = v[0].getType();
-    Value tooLow = emit.compare(isUnsigned ? FloatPredicate::OLE
-                                           : FloatPredicate::OLT,
-                                v[0], emit.floating(floatType, low));
+    Value tooLow =
+        emit.compare(isUnsigned ? FloatPredicate::OLE : FloatPredicate::OLT,
+                     v[0], emit.floating(floatType, low));
     Value tooHigh = emit.compare(FloatPredicate::OGE, v[0],
                                  emit.floating(floatType, limit));
-    Value outside = emit.logicalOr(emit.logicalOr(tooLow, tooHigh),
-                                   emit.isNaN(v[0]));
+    Value outside =
+        emit.logicalOr(emit.logicalOr(tooLow, tooHigh), emit.isNaN(v[0]));
     Value inside = emit.select(outside, emit.zero(floatType), v[0]);
     Value result = isUnsigned ? create<arith::FPToUIOp>(type, inside)
                               : create<arith::FPToSIOp>(type, inside);
@@ -347,9 +345,8 @@ Value emitElementwise(VectorEmitter &emit, Operation *op, ValueRange operands) {
   SmallVector<Value> values(operands.begin(), operands.end());
   emit.unify(values);
   // A comparison's lanes never hold `index`, which vectors do not allow.
-  if (llvm::any_of(values, [](Value value) {
-        return isa<VectorType>(value.getType());
-      }))
+  if (llvm::any_of(
+          values, [](Value value) { return isa<VectorType>(value.getType()); }))
     for (Value &value : values)
       value = emit.toI64(value);
   return tile::dispatchOp(op, Elementwise(emit, std::move(values)), Value());

@@ -124,7 +124,8 @@ Value NestEmitter::emitOp(Operation *op) {
   if (result)
     return result;
   r.fail(op, "internal.op",
-         "op '" + op->getName().getStringRef() + "' is not evaluated in a nest");
+         "op '" + op->getName().getStringRef() +
+             "' is not evaluated in a nest");
   return emit.zero(tile::getElement(op->getResult(0).getType()));
 }
 
@@ -139,16 +140,15 @@ Value NestEmitter::coordinateOffset(const TileBuffer &buffer, StringAttr except,
   for (auto [dim, stride] : llvm::zip(buffer.dims, buffer.strides)) {
     if (dim == except)
       continue;
-    offset = emit.add(offset,
-                      emit.mul(coordinate(dim), emit.index(stride)));
+    offset = emit.add(offset, emit.mul(coordinate(dim), emit.index(stride)));
     if (!isVectorDim(dim))
       continue;
     if (stride == 1)
       isContiguous = true;
     else
-      laneOffsets = emit.mul(
-          emit.laneNumbers(lanes),
-          emit.integer(laneType(b.getI64Type(), lanes), stride));
+      laneOffsets =
+          emit.mul(emit.laneNumbers(lanes),
+                   emit.integer(laneType(b.getI64Type(), lanes), stride));
   }
   return offset;
 }
@@ -203,11 +203,11 @@ Value NestEmitter::gatherElement(tile::GatherOp op) {
     r.emitCheck(outside(index, *extent),
                 launchError(op, "launch.index",
                             "an index into dimension '" + op.getAlong() +
-                                "' of a tile is outside [0, " +
-                                Twine(*extent) + "); nothing was written"));
+                                "' of a tile is outside [0, " + Twine(*extent) +
+                                "); nothing was written"));
   Value safe = emit.select(inside, indices, emit.zero(indices.getType()));
-  int64_t along = buffer->strides[tile::indexOf(buffer->dims,
-                                                op.getAlongAttr())];
+  int64_t along =
+      buffer->strides[tile::indexOf(buffer->dims, op.getAlongAttr())];
   Value step = emit.integer(safe.getType(), along);
   Value position = emit.mul(safe, step);
   Value loaded;
@@ -312,8 +312,8 @@ void NestEmitter::loop(unsigned level, int64_t first, int64_t trips,
   Value lower = emit.index(first);
   Value upper = trips < 0 ? r.extent(levels[level].dim)
                           : emit.index(first + trips * step);
-  auto forOp = b.create<scf::ForOp>(emit.loc, lower, upper, emit.index(step),
-                                    inits);
+  auto forOp =
+      b.create<scf::ForOp>(emit.loc, lower, upper, emit.index(step), inits);
   if (!levels[level].anchor)
     levels[level].anchor = forOp;
   {
@@ -590,9 +590,8 @@ void NestEmitter::emitBody(States *states) {
         break;
       default:
         if (accumulators[number])
-          llvm::append_range(
-              next, accumulators[number]->step(
-                        *this, slice((*states)[copy], number)));
+          llvm::append_range(next, accumulators[number]->step(
+                                       *this, slice((*states)[copy], number)));
         break;
       }
     }

@@ -32,16 +32,14 @@ public:
   virtual llvm::SmallVector<mlir::Type> types(int64_t lanes) = 0;
   /// The state before the first element. `isFirst` is false for the second and
   /// further partial results of one reduction.
-  virtual llvm::SmallVector<mlir::Value> initial(NestEmitter &nest,
-                                                 int64_t lanes,
-                                                 bool isFirst) = 0;
+  virtual llvm::SmallVector<mlir::Value>
+  initial(NestEmitter &nest, int64_t lanes, bool isFirst) = 0;
   /// Takes the element at the nest's current coordinates.
   virtual llvm::SmallVector<mlir::Value> step(NestEmitter &nest,
                                               mlir::ValueRange state) = 0;
   /// Combines the states of two disjoint parts.
-  virtual llvm::SmallVector<mlir::Value> merge(NestEmitter &nest,
-                                               mlir::ValueRange a,
-                                               mlir::ValueRange b) = 0;
+  virtual llvm::SmallVector<mlir::Value>
+  merge(NestEmitter &nest, mlir::ValueRange a, mlir::ValueRange b) = 0;
   /// The results from the final state, one per result of the root.
   virtual llvm::SmallVector<mlir::Value> finish(NestEmitter &nest,
                                                 mlir::ValueRange state) = 0;
@@ -126,7 +124,8 @@ private:
   mlir::Value reshapeElement(tile::ReshapeOp op);
   mlir::Value bufferAt(const TileBuffer &buffer, mlir::Value offset,
                        mlir::Value laneOffsets, bool isContiguous);
-  mlir::Value coordinateOffset(const TileBuffer &buffer, mlir::StringAttr except,
+  mlir::Value coordinateOffset(const TileBuffer &buffer,
+                               mlir::StringAttr except,
                                mlir::Value &laneOffsets, bool &isContiguous);
 
   void emitLevel(unsigned level);

@@ -68,7 +68,8 @@ private:
           if (nest.vectorDim.empty())
             why = "; " + reason.text;
       }
-    return Error{ErrorFamily::Unsupported, "unsupported.pin",
+    return Error{ErrorFamily::Unsupported,
+                 "unsupported.pin",
                  "schedule pin 'vector_axis' cannot be honoured: no loop nest "
                  "vectorizes '" +
                      pins.vectorAxis + "'" + why,
@@ -95,7 +96,8 @@ private:
   bool canSplit(Block &body) {
     SmallVector<Access> writes;
     kernel.walk([&](Operation *op) {
-      if (std::optional<Access> access = getAccess(op); access && access->writes)
+      if (std::optional<Access> access = getAccess(op);
+          access && access->writes)
         writes.push_back(*access);
     });
     bool hasGrid = false;
@@ -183,8 +185,8 @@ private:
 
     realizer.plan.programs = programs;
     result.checks = realizer.checks;
-    result.stages.push_back({symbol, programs, realizer.scratchBytes(),
-                             realizer.nanoseconds});
+    result.stages.push_back(
+        {symbol, programs, realizer.scratchBytes(), realizer.nanoseconds});
     if (!checksOnly) {
       result.plan.stages.push_back(realizer.plan);
       llvm::append_range(result.plan.buffers, realizer.bufferSizes);
@@ -239,8 +241,8 @@ Result<RealizedKernel> realizeForCpu(const KernelAnalysis &analysis,
 }
 
 void loadRealizationDialects(MLIRContext &context) {
-  context.loadDialect<arith::ArithDialect, func::FuncDialect,
-                      math::MathDialect, scf::SCFDialect, LLVM::LLVMDialect>();
+  context.loadDialect<arith::ArithDialect, func::FuncDialect, math::MathDialect,
+                      scf::SCFDialect, LLVM::LLVMDialect>();
 }
 
 } // namespace tessera

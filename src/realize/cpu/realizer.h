@@ -59,8 +59,8 @@ public:
   VectorEmitter emit;
   /// Receives the decisions as they are applied.
   StagePlan plan;
-  /// Estimated time of one program, and how often the code being emitted runs in
-  /// it.
+  /// Estimated time of one program, and how often the code being emitted runs
+  /// in it.
   double nanoseconds = 0;
   double repeats = 1;
   std::vector<std::pair<std::string, int64_t>> bufferSizes;
@@ -96,7 +96,7 @@ public:
 
   /// Scratch for a tile of the given type.
   TileBuffer allocate(mlir::Type tileType, llvm::StringRef what,
-                  mlir::Operation *op);
+                      mlir::Operation *op);
   mlir::Value allocateBytes(int64_t bytes, llvm::StringRef what);
   int64_t scratchBytes() const { return scratchSize; }
 
@@ -114,8 +114,8 @@ public:
 
   void fail(mlir::Operation *op, llvm::StringRef code, const llvm::Twine &why);
 
-  /// In a checking stage, reports `error` from the launch where `wrong` (a truth
-  /// value, or one per lane) holds.
+  /// In a checking stage, reports `error` from the launch where `wrong` (a
+  /// truth value, or one per lane) holds.
   void emitCheck(mlir::Value wrong, Error error);
   std::vector<Error> checks;
 
@@ -126,9 +126,8 @@ private:
   template <typename Loop> void runLoop(Loop op);
   void runFold(tile::FoldOp op);
   void runTreeFold(tile::FoldOp op);
-  llvm::SmallVector<mlir::Value> combineScalars(mlir::Block &combine,
-                                                mlir::ValueRange a,
-                                                mlir::ValueRange c);
+  llvm::SmallVector<mlir::Value>
+  combineScalars(mlir::Block &combine, mlir::ValueRange a, mlir::ValueRange c);
   void runIf(tile::IfOp op);
   void evaluateYield(mlir::Operation *yield,
                      llvm::ArrayRef<TileBuffer> destinations,

@@ -36,8 +36,7 @@ Value emitBefore(VectorEmitter &emit, Value a, Value b, bool descending,
   }
   // a < b, or only b is NaN.
   Value less = emit.compare(arith::CmpFPredicate::OLT, a, b);
-  Value onlyB =
-      emit.logicalAnd(emit.isNaN(b), emit.logicalNot(emit.isNaN(a)));
+  Value onlyB = emit.logicalAnd(emit.isNaN(b), emit.logicalNot(emit.isNaN(a)));
   return emit.logicalOr(less, onlyB);
 }
 
@@ -49,8 +48,7 @@ public:
       : r(r), emit(r.emit), b(r.b), op(op) {}
 
   void run() {
-    SmallVector<StringAttr> dims =
-        tile::getDims(op.getInputs()[0].getType());
+    SmallVector<StringAttr> dims = tile::getDims(op.getInputs()[0].getType());
     for (auto [input, result] : llvm::zip(op.getInputs(), op.getResults())) {
       const TileBuffer *buffer = r.findBuffer(result);
       r.materializeInto(input, *buffer);
@@ -131,8 +129,8 @@ private:
           ValueRange to = args.slice(count, count);
           Value width = args.back();
           Value twice = emit.add(width, width);
-          auto loop = b.create<scf::ForOp>(emit.loc, emit.index(0), length,
-                                           twice);
+          auto loop =
+              b.create<scf::ForOp>(emit.loc, emit.index(0), length, twice);
           {
             OpBuilder::InsertionGuard guard(b);
             b.setInsertionPoint(loop.getBody()->getTerminator());
@@ -145,8 +143,8 @@ private:
         });
     // The sorted line is in the set that was written last.
     ValueRange sorted = whileOp.getResults().take_front(count);
-    auto copy = b.create<scf::ForOp>(emit.loc, emit.index(0), length,
-                                     emit.index(1));
+    auto copy =
+        b.create<scf::ForOp>(emit.loc, emit.index(0), length, emit.index(1));
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPoint(copy.getBody()->getTerminator());
     Value position = copy.getInductionVar();
@@ -169,8 +167,8 @@ private:
     Value rightSafe = emit.select(hasRight, right, start);
     SmallVector<Value> x = read(from, leftSafe), y = read(from, rightSafe);
     // The right element goes first only if it is strictly before: stable.
-    Value rightFirst = emitBefore(emit, y[0], x[0], op.getDescending(),
-                                  op.getIsUnsigned());
+    Value rightFirst =
+        emitBefore(emit, y[0], x[0], op.getDescending(), op.getIsUnsigned());
     Value takeRight = emit.logicalAnd(
         hasRight, emit.logicalOr(emit.logicalNot(hasLeft), rightFirst));
     SmallVector<Value> taken;

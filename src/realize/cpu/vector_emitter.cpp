@@ -37,7 +37,8 @@ int64_t storageBytes(Type storage) {
 // Constants
 //===----------------------------------------------------------------------===//
 
-static Value constant(OpBuilder &b, Location loc, Type type, Attribute element) {
+static Value constant(OpBuilder &b, Location loc, Type type,
+                      Attribute element) {
   if (auto vector = dyn_cast<VectorType>(type))
     return b.create<arith::ConstantOp>(
         loc, DenseElementsAttr::get(vector, ArrayRef<Attribute>(element)));
@@ -73,9 +74,9 @@ Value VectorEmitter::laneNumbers(int64_t lanes) {
   for (int64_t lane = 0; lane < lanes; ++lane)
     numbers[lane] = lane;
   return b.create<arith::ConstantOp>(
-      loc, DenseElementsAttr::get(
-               cast<VectorType>(laneType(b.getI64Type(), lanes)),
-               ArrayRef<int64_t>(numbers)));
+      loc,
+      DenseElementsAttr::get(cast<VectorType>(laneType(b.getI64Type(), lanes)),
+                             ArrayRef<int64_t>(numbers)));
 }
 
 Value VectorEmitter::prefixMask(Value count, int64_t lanes) {
@@ -85,9 +86,8 @@ Value VectorEmitter::prefixMask(Value count, int64_t lanes) {
     for (int64_t lane = 0; lane < lanes; ++lane)
       bits[lane] = lane < known.getSExtValue();
     return b.create<arith::ConstantOp>(
-        loc, DenseElementsAttr::get(
-                 VectorType::get({lanes}, b.getI1Type()),
-                 ArrayRef<bool>(bits)));
+        loc, DenseElementsAttr::get(VectorType::get({lanes}, b.getI1Type()),
+                                    ArrayRef<bool>(bits)));
   }
   return compare(arith::CmpIPredicate::slt, laneNumbers(lanes),
                  splat(toI64(count), lanes));
@@ -239,8 +239,8 @@ static unsigned alignmentOf(Type storage) { return storageBytes(storage); }
 // parts are made here.
 
 int64_t VectorEmitter::registerLanes(Type element) const {
-  return std::max<int64_t>(1, target.vectorBits /
-                                  element.getIntOrFloatBitWidth());
+  return std::max<int64_t>(1,
+                           target.vectorBits / element.getIntOrFloatBitWidth());
 }
 
 Value VectorEmitter::slice(Value vector, int64_t first, int64_t count) {
@@ -284,9 +284,9 @@ Value VectorEmitter::maskedLoad(Value pointer, Type type, Value mask,
                                         ValueRange{zero(type)}, alignment);
   int64_t half = lanes / 2;
   Type halfType = laneType(vector.getElementType(), half);
-  Value upper = b.create<LLVM::GEPOp>(loc, pointer.getType(),
-                                      vector.getElementType(), pointer,
-                                      ArrayRef<LLVM::GEPArg>{int32_t(half)});
+  Value upper =
+      b.create<LLVM::GEPOp>(loc, pointer.getType(), vector.getElementType(),
+                            pointer, ArrayRef<LLVM::GEPArg>{int32_t(half)});
   Value low = maskedLoad(pointer, halfType, slice(mask, 0, half), alignment);
   Value high = maskedLoad(upper, halfType, slice(mask, half, half), alignment);
   SmallVector<int32_t> all(lanes);
@@ -306,9 +306,9 @@ void VectorEmitter::maskedStore(Value value, Value pointer, Value mask,
     return;
   }
   int64_t half = lanes / 2;
-  Value upper = b.create<LLVM::GEPOp>(loc, pointer.getType(),
-                                      vector.getElementType(), pointer,
-                                      ArrayRef<LLVM::GEPArg>{int32_t(half)});
+  Value upper =
+      b.create<LLVM::GEPOp>(loc, pointer.getType(), vector.getElementType(),
+                            pointer, ArrayRef<LLVM::GEPArg>{int32_t(half)});
   maskedStore(slice(value, 0, half), pointer, slice(mask, 0, half), alignment);
   maskedStore(slice(value, half, half), upper, slice(mask, half, half),
               alignment);
@@ -405,9 +405,9 @@ Value VectorEmitter::narrow(Value value, Type storage) {
   if (storage.isBF16())
     return narrowBf16(value);
   if (storage.isF16())
-    return target.hasF16c ? b.create<arith::TruncFOp>(
-                                loc, laneType(storage, lanes), value)
-                          : narrowSmallFloat(value, 5, 10, true);
+    return target.hasF16c
+               ? b.create<arith::TruncFOp>(loc, laneType(storage, lanes), value)
+               : narrowSmallFloat(value, 5, 10, true);
   if (isa<Float8E5M2Type>(storage))
     return narrowSmallFloat(value, 5, 2, true);
   return narrowSmallFloat(value, 4, 3, false);
@@ -444,29 +444,25 @@ Value VectorEmitter::widenSmallFloat(Value bits, unsigned exponentBits,
   int64_t bias = (1 << (exponentBits - 1)) - 1;
   Value magnitude =
       b.create<arith::AndIOp>(loc, bits, integer(i32, magnitudeMask));
-  Value moved =
-      b.create<arith::ShLIOp>(loc, magnitude, integer(i32, shift));
+  Value moved = b.create<arith::ShLIOp>(loc, magnitude, integer(i32, shift));
   Type f32 = laneType(b.getF32Type(), lanes);
-  Value scaled = b.create<arith::MulFOp>(
-      loc, bitcast(moved, b.getF32Type()),
-      floating(f32, std::ldexp(1.0, 127 - bias)));
+  Value scaled =
+      b.create<arith::MulFOp>(loc, bitcast(moved, b.getF32Type()),
+                              floating(f32, std::ldexp(1.0, 127 - bias)));
   Value result = bitcast(scaled, b.getI32Type());
   if (hasInfinity) {
     int64_t infinity = ((1 << exponentBits) - 1) << mantissaBits;
-    Value special = b.create<arith::CmpIOp>(
-        loc, arith::CmpIPredicate::uge, magnitude, integer(i32, infinity));
-    Value full = b.create<arith::OrIOp>(loc, moved,
-                                        integer(i32, 0x7f800000));
-    Value isNan = b.create<arith::CmpIOp>(
-        loc, arith::CmpIPredicate::ugt, magnitude, integer(i32, infinity));
-    full = select(isNan,
-                  b.create<arith::OrIOp>(loc, full, integer(i32, 0x400000)),
-                  full);
+    Value special = b.create<arith::CmpIOp>(loc, arith::CmpIPredicate::uge,
+                                            magnitude, integer(i32, infinity));
+    Value full = b.create<arith::OrIOp>(loc, moved, integer(i32, 0x7f800000));
+    Value isNan = b.create<arith::CmpIOp>(loc, arith::CmpIPredicate::ugt,
+                                          magnitude, integer(i32, infinity));
+    full = select(
+        isNan, b.create<arith::OrIOp>(loc, full, integer(i32, 0x400000)), full);
     result = select(special, full, result);
   } else {
-    Value isNan = b.create<arith::CmpIOp>(loc, arith::CmpIPredicate::eq,
-                                          magnitude,
-                                          integer(i32, magnitudeMask));
+    Value isNan = b.create<arith::CmpIOp>(
+        loc, arith::CmpIPredicate::eq, magnitude, integer(i32, magnitudeMask));
     result = select(isNan, integer(i32, 0x7fc00000), result);
   }
   Value sign = b.create<arith::ShLIOp>(
@@ -476,8 +472,7 @@ Value VectorEmitter::widenSmallFloat(Value bits, unsigned exponentBits,
 }
 
 Value VectorEmitter::narrowSmallFloat(Value value, unsigned exponentBits,
-                                      unsigned mantissaBits,
-                                      bool hasInfinity) {
+                                      unsigned mantissaBits, bool hasInfinity) {
   int64_t lanes = lanesOf(value);
   Type i32 = laneType(b.getI32Type(), lanes);
   unsigned width = 1 + exponentBits + mantissaBits;
@@ -510,9 +505,9 @@ Value VectorEmitter::narrowSmallFloat(Value value, unsigned exponentBits,
                                       bitcast(magic, b.getF32Type()));
   Value subnormal =
       b.create<arith::SubIOp>(loc, bitcast(sum, b.getI32Type()), magic);
-  Value isSmall = b.create<arith::CmpIOp>(
-      loc, arith::CmpIPredicate::ult, magnitude,
-      integer(i32, int64_t(127 - bias + 1) << 23));
+  Value isSmall =
+      b.create<arith::CmpIOp>(loc, arith::CmpIPredicate::ult, magnitude,
+                              integer(i32, int64_t(127 - bias + 1) << 23));
   Value result = select(isSmall, subnormal, normal);
 
   int64_t top = hasInfinity ? ((1 << exponentBits) - 1) << mantissaBits
@@ -527,8 +522,8 @@ Value VectorEmitter::narrowSmallFloat(Value value, unsigned exponentBits,
   result = select(isHuge, integer(i32, top), result);
   int64_t quietNan = hasInfinity ? top | (1 << (mantissaBits - 1)) : top;
   result = select(isNaN(value), integer(i32, quietNan), result);
-  Value narrowSign = b.create<arith::ShRUIOp>(
-      loc, sign, integer(i32, 32 - width));
+  Value narrowSign =
+      b.create<arith::ShRUIOp>(loc, sign, integer(i32, 32 - width));
   Value packed = b.create<arith::OrIOp>(loc, result, narrowSign);
   return b.create<arith::TruncIOp>(
       loc, laneType(b.getIntegerType(width), lanes), packed);

@@ -15,11 +15,12 @@ using namespace tessera;
 namespace {
 
 Kernel rowSum() {
-  return kernel("row_sum", "x, y", [](View<const Float, 2> x, View<Float, 1> y) {
-    Dim row = dim("row", x.extent(0)), col = dim("col", x.extent(1));
-    for (auto i : parallel(row))
-      store(y(i), sum(load(x(i, col)), col));
-  });
+  return kernel(
+      "row_sum", "x, y", [](View<const Float, 2> x, View<Float, 1> y) {
+        Dim row = dim("row", x.extent(0)), col = dim("col", x.extent(1));
+        for (auto i : parallel(row))
+          store(y(i), sum(load(x(i, col)), col));
+      });
 }
 
 /// The plan in one line, or the error.
