@@ -100,27 +100,63 @@ Result<TensorRef> CompiledOperator::State::strictOutput(const Slot &slot) {
   return strict[static_cast<size_t>(&slot - slots.data())]->view();
 }
 
-Result<void> CompiledOperator::State::verify(RunResult &result) {
-  Result<std::map<std::string, Expected>> expected = expectations();
-  if (!expected)
-    return expected.error();
+namespace {
+
+std::vector<Bounded> widened(const std::vector<Bounded> &values,
+                             double factor) {
+  std::vector<Bounded> result = values;
+  for (Bounded &value : result)
+    value.radius *= factor;
+  return result;
+}
+
+} // namespace
+
+Result<std::vector<OutputResult>>
+CompiledOperator::State::judge(const Arrays &outputs, double factor) {
+  if (!expected) {
+    Result<std::map<std::string, Expected>> made = expectations();
+    if (!made)
+      return made.error();
+    expected = std::move(*made);
+  }
+  std::vector<OutputResult> results;
   for (const Slot &slot : slots) {
     if (!slot.isOutput)
       continue;
     auto found = expected->find(slot.name);
-    if (found == expected->end())
+    auto given = outputs.find(slot.name);
+    if (found == expected->end() || given == outputs.end())
       return Error{ErrorFamily::Internal,
                    "verify.oracle",
-                   fmt::format("the oracle of '{}' makes no output '{}'",
-                               program.name(), slot.name),
+                   fmt::format("output '{}' of '{}' has no {}", slot.name,
+                               program.name(),
+                               found == expected->end() ? "oracle" : "array"),
                    {}};
+    auto strictly = [&] { return strictOutput(slot); };
     Result<OutputResult> judged =
-        judgeOutput(slot.name, viewOf(slot), found->second,
-                    [&] { return strictOutput(slot); });
+        factor == 1
+            ? judgeOutput(slot.name, given->second, found->second, strictly)
+            : judgeOutput(slot.name, given->second,
+                          {widened(found->second.floats, factor),
+                           found->second.integers},
+                          strictly);
     if (!judged)
       return judged.error();
-    result.outputs.push_back(std::move(*judged));
+    results.push_back(std::move(*judged));
   }
+  return results;
+}
+
+Result<void> CompiledOperator::State::verify(RunResult &result) {
+  Arrays outputs;
+  for (const Slot &slot : slots)
+    if (slot.isOutput)
+      outputs.emplace(slot.name, viewOf(slot));
+  Result<std::vector<OutputResult>> judged = judge(outputs, 1);
+  if (!judged)
+    return judged.error();
+  result.outputs = std::move(*judged);
   result.verified = true;
   return {};
 }

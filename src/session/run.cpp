@@ -53,6 +53,7 @@ Result<void> CompiledOperator::State::fill(const RunValues &values) {
   initial.clear();
   initial.resize(slots.size());
   strict.clear();
+  expected.reset();
   for (std::optional<GuardedArray> &array : arrays)
     if (array)
       array->poison();

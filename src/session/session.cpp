@@ -73,6 +73,15 @@ Result<RunResult> CompiledOperator::run(const RunValues &values) {
   return state->run(values);
 }
 
+Result<void> CompiledOperator::fill(const RunValues &values) {
+  return state->fill(values);
+}
+
+Result<std::vector<OutputResult>> CompiledOperator::judge(const Arrays &outputs,
+                                                          double factor) {
+  return state->judge(outputs, factor);
+}
+
 const Program &CompiledOperator::program() const { return state->program; }
 
 const CompiledKernel *CompiledOperator::compiled() const {

@@ -150,6 +150,14 @@ public:
   /// no error; failing launches are.
   Result<RunResult> run(const RunValues &values = {});
 
+  /// Makes the arguments of a run and launches nothing.
+  Result<void> fill(const RunValues &values = {});
+  /// Judges outputs that something else computed from the arguments of the last
+  /// run or fill. `factor` widens every error bound: 1 is this kernel's own.
+  /// The bounds are computed once per filling.
+  Result<std::vector<OutputResult>> judge(const Arrays &outputs,
+                                          double factor = 1);
+
   const Program &program() const;
   /// Null for the interpreter.
   const CompiledKernel *compiled() const;

@@ -64,6 +64,8 @@ struct CompiledOperator::State {
   Result<void> makeArguments();
   Result<void> compile();
   Result<RunResult> run(const RunValues &values);
+  Result<void> fill(const RunValues &values);
+  Result<std::vector<OutputResult>> judge(const Arrays &outputs, double factor);
 
   const TensorRef &viewOf(const Slot &slot) const {
     return arrays[slot.memory]->view();
@@ -77,7 +79,6 @@ struct CompiledOperator::State {
 
 private:
   const TensorRef *givenArray(const Slot &slot, const RunValues &values) const;
-  Result<void> fill(const RunValues &values);
   kernels::GenerateOptions generation(const Slot &slot,
                                       const RunValues &values) const;
   Result<void> launch(const RunValues &values);
@@ -92,6 +93,8 @@ private:
   /// The elements of all arrays before the launch, by slot; inputs that nothing
   /// may write stay in their own memory.
   std::vector<std::optional<Array>> initial;
+  /// What the outputs should be, made when it is first asked for.
+  std::optional<std::map<std::string, Expected>> expected;
   /// What the strict interpreter makes of them, filled when it is needed.
   std::vector<std::optional<Array>> strict;
 };

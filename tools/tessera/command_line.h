@@ -93,6 +93,9 @@ Action addList(CLI::App &app);
 Action addRun(CLI::App &app);
 Action addExplain(CLI::App &app);
 Action addCompile(CLI::App &app);
+Action addBench(CLI::App &app);
+/// Hidden: the process of one arm of a benchmark.
+Action addBenchWorker(CLI::App &app);
 Action addDoctor(CLI::App &app);
 
 } // namespace tessera::cli

@@ -32,9 +32,13 @@ int run(int argc, char **argv) {
       "Exit status: 0 success, 1 verification failed, 2 bad usage or bad "
       "input,\n3 unsupported, 4 internal error. See docs/cli.md.");
   const std::pair<const char *, cli::Action> verbs[] = {
-      {"list", cli::addList(app)},       {"run", cli::addRun(app)},
-      {"explain", cli::addExplain(app)}, {"compile", cli::addCompile(app)},
+      {"list", cli::addList(app)},
+      {"run", cli::addRun(app)},
+      {"explain", cli::addExplain(app)},
+      {"compile", cli::addCompile(app)},
+      {"bench", cli::addBench(app)},
       {"doctor", cli::addDoctor(app)},
+      {"bench-worker", cli::addBenchWorker(app)},
   };
   if (argc > 1 && argv[1][0] != '-' &&
       std::none_of(std::begin(verbs), std::end(verbs), [&](const auto &verb) {
@@ -43,7 +47,7 @@ int run(int argc, char **argv) {
     fmt::print(
         stderr,
         "tessera: error: unknown verb '{}', expected list, run, explain, "
-        "compile or doctor\ntry: tessera --help\n",
+        "compile, bench or doctor\ntry: tessera --help\n",
         argv[1]);
     return 2;
   }

@@ -1,0 +1,116 @@
+//===- bench/core/peers.cpp - The peers of this machine -------------------===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "bench/core/peers.h"
+
+#include "bench/core/row.h"
+#include "fmt/format.h"
+#include "fmt/ranges.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace tessera::bench {
+
+using nlohmann::json;
+
+namespace {
+
+Error usage(std::string message) {
+  return {ErrorFamily::Usage, "bench.peers", std::move(message), {}};
+}
+
+std::string substituted(std::string text) {
+  std::error_code error;
+  const std::pair<const char *, std::string> places[] = {
+      {"{tessera}", std::filesystem::read_symlink("/proc/self/exe", error)},
+      {"{bench}", benchFolder()},
+      {"{peers}", peersFolder()},
+  };
+  for (const auto &[name, value] : places)
+    for (size_t at; (at = text.find(name)) != std::string::npos;)
+      text.replace(at, std::string_view(name).size(), value);
+  return text;
+}
+
+} // namespace
+
+std::string peersFolder() {
+  if (const char *set = std::getenv("TESSERA_PEERS_DIR"))
+    return set;
+  const char *home = std::getenv("HOME");
+  return fmt::format("{}/.local/share/tessera/peers", home ? home : "");
+}
+
+Result<std::vector<Peer>> installedPeers() {
+  std::vector<Peer> peers;
+  std::string file = peersFolder() + "/peers.json";
+  std::ifstream stream(file);
+  if (!stream)
+    return peers;
+  json list = json::parse(stream, nullptr, /*allow_exceptions=*/false);
+  try {
+    for (const json &entry : list.at("peers")) {
+      Peer &peer = peers.emplace_back();
+      peer.name = entry.at("name").get<std::string>();
+      peer.status = entry.at("status").get<std::string>();
+      peer.why = entry.value("why", "");
+      for (const json &word : entry.value("command", json::array()))
+        peer.command.push_back(substituted(word.get<std::string>()));
+      for (const auto &[name, value] :
+           entry.value("environment", json::object()).items())
+        peer.environment[name] = substituted(value.get<std::string>());
+      if (peer.status == "ok" && peer.command.empty())
+        return usage(
+            fmt::format("'{}': peer '{}' has no command", file, peer.name));
+    }
+  } catch (const json::exception &error) {
+    return usage(
+        fmt::format("'{}': {}; run ./dev peers again", file, error.what()));
+  }
+  return peers;
+}
+
+Result<std::vector<Peer>> selectPeers(const std::vector<Peer> &installed,
+                                      const std::string &list) {
+  if (list == "all")
+    return installed;
+  std::vector<Peer> chosen;
+  if (list.empty() || list == "none")
+    return chosen;
+  std::stringstream names(list);
+  for (std::string name; std::getline(names, name, ',');) {
+    auto found =
+        std::find_if(installed.begin(), installed.end(),
+                     [&](const Peer &peer) { return peer.name == name; });
+    if (found == installed.end()) {
+      std::vector<std::string> known;
+      for (const Peer &peer : installed)
+        known.push_back(peer.name);
+      return usage(fmt::format(
+          "unknown peer '{}', expected {}", name,
+          known.empty()
+              ? "peers that ./dev peers has installed (there are none)"
+              : fmt::format("all, none, or some of {}",
+                            fmt::join(known, ", "))));
+    }
+    bool isDouble =
+        std::any_of(chosen.begin(), chosen.end(),
+                    [&](const Peer &peer) { return peer.name == name; });
+    if (isDouble)
+      return usage(fmt::format("peer '{}' is named twice", name));
+    chosen.push_back(*found);
+  }
+  return chosen;
+}
+
+} // namespace tessera::bench

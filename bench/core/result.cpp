@@ -1,0 +1,203 @@
+//===- bench/core/result.cpp - Result files -------------------------------===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "bench/core/result.h"
+
+#include "bench/core/statistics.h"
+#include "fmt/format.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/SHA256.h"
+
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <unistd.h>
+
+namespace tessera::bench {
+
+using nlohmann::json;
+
+namespace {
+
+Error usage(std::string message) {
+  return {ErrorFamily::Usage, "bench.result", std::move(message), {}};
+}
+
+std::vector<double> roundMedians(const json &arm) {
+  std::vector<double> medians;
+  auto inner = arm.at("inner").get<double>();
+  for (const json &round : arm.at("samples"))
+    medians.push_back(median(round.get<std::vector<double>>()) / inner);
+  return medians;
+}
+
+std::vector<double> ratiosOf(const std::vector<double> &over,
+                             const std::vector<double> &under) {
+  std::vector<double> ratios;
+  for (size_t i = 0; i < std::min(over.size(), under.size()); ++i)
+    ratios.push_back(over[i] / under[i]);
+  return ratios;
+}
+
+} // namespace
+
+std::string digestOf(const std::string &text) {
+  llvm::SHA256 hash;
+  hash.update(llvm::StringRef(text));
+  return llvm::toHex(hash.final(), /*LowerCase=*/true).substr(0, 32);
+}
+
+void summarizeRow(json &row) {
+  std::string id = row.at("id");
+  const json *subject = nullptr;
+  std::vector<double> subjectMedians;
+  double floor = row.at("floor").at("nanoseconds");
+  for (json &arm : row["arms"]) {
+    if (arm.at("status") != "ok" && arm.at("status") != "wrong")
+      continue;
+    std::vector<double> medians = roundMedians(arm);
+    arm["statistics"] = {{"roundMedians", medians},
+                         {"median", median(medians)},
+                         {"low", quantile(medians, 0.1)},
+                         {"high", quantile(medians, 0.9)}};
+    if (arm.at("role") == "subject" && arm.at("status") == "ok") {
+      subject = &arm;
+      subjectMedians = std::move(medians);
+    }
+  }
+  row["comparisons"] = json::array();
+  row["noise"] = {{"ratios", json::array()}, {"median", 0.0}, {"p90", 0.0}};
+  json verdict = {{"bestPeer", ""},
+                  {"ratio", 0.0},
+                  {"overFloor", 0.0},
+                  {"result", subject ? "alone" : "failed"}};
+  double bestTime = 0;
+  for (const json &arm : row["arms"]) {
+    if (!subject || arm.at("status") != "ok" || arm.at("role") == "subject")
+      continue;
+    std::vector<double> ratios = ratiosOf(
+        subjectMedians,
+        arm.at("statistics").at("roundMedians").get<std::vector<double>>());
+    if (arm.at("role") == "control") {
+      row["noise"] = {{"ratios", ratios},
+                      {"median", median(ratios)},
+                      {"p90", noiseOf(ratios)}};
+      continue;
+    }
+    std::string name = arm.at("name");
+    Interval interval = bootstrapMedian(ratios, id + "/" + name);
+    row["comparisons"].push_back({{"arm", name},
+                                  {"ratios", ratios},
+                                  {"median", median(ratios)},
+                                  {"low", interval.low},
+                                  {"high", interval.high},
+                                  {"min", quantile(ratios, 0)},
+                                  {"max", quantile(ratios, 1)}});
+    double time = arm.at("statistics").at("median");
+    if (bestTime == 0 || time < bestTime) {
+      bestTime = time;
+      verdict["bestPeer"] = name;
+      verdict["ratio"] = median(ratios);
+    }
+  }
+  if (subject && floor > 0)
+    verdict["overFloor"] =
+        subject->at("statistics").at("median").get<double>() / floor;
+  if (bestTime > 0) {
+    double ratio = verdict["ratio"];
+    bool isNoise = std::abs(ratio - 1) <= row["noise"]["p90"].get<double>();
+    verdict["result"] = isNoise ? "level" : ratio < 1 ? "ahead" : "behind";
+  }
+  row["verdict"] = verdict;
+}
+
+Result<void> writeResult(const std::string &file, const json &document) {
+  std::string text = document.dump();
+  std::string whole = text.substr(0, text.size() - 1) + ",\"digest\":\"" +
+                      digestOf(text) + "\"}\n";
+  std::string temporary = file + ".tmp";
+  {
+    std::ofstream stream(temporary, std::ios::binary | std::ios::trunc);
+    stream << whole;
+    stream.flush();
+    if (!stream) {
+      Error error = usage(
+          fmt::format("cannot write '{}': {}", file, std::strerror(errno)));
+      std::remove(temporary.c_str());
+      return error;
+    }
+  }
+  if (std::rename(temporary.c_str(), file.c_str()) != 0) {
+    Error error =
+        usage(fmt::format("cannot write '{}': {}", file, std::strerror(errno)));
+    std::remove(temporary.c_str());
+    return error;
+  }
+  return {};
+}
+
+Result<PartialResult> PartialResult::open(const std::string &file,
+                                          const json &settings, bool restart) {
+  PartialResult partial;
+  partial.file = file + ".partial";
+  partial.first = settings;
+  std::ifstream stream(partial.file);
+  std::string line;
+  if (!restart && stream && std::getline(stream, line)) {
+    json first = json::parse(line, nullptr, false);
+    json expected = settings, found = first;
+    // When it began and what it is called may differ.
+    for (json *either : {&expected, &found})
+      if (either->is_object())
+        either->erase("started");
+    if (found != expected)
+      return usage(fmt::format(
+          "'{}' belongs to a run with other settings; finish that run, or "
+          "begin anew with --restart",
+          partial.file));
+    partial.first = first;
+    while (std::getline(stream, line)) {
+      json row = json::parse(line, nullptr, false);
+      // The last line may have been cut off.
+      if (row.is_object() && row.contains("id"))
+        partial.rows[row["id"].get<std::string>()] = std::move(row);
+    }
+  }
+  stream.close();
+  // Written anew, so that it ends with a whole line.
+  std::ofstream out(partial.file, std::ios::trunc);
+  out << partial.first.dump() << "\n";
+  for (const auto &[id, row] : partial.rows)
+    out << row.dump() << "\n";
+  out.flush();
+  if (!out)
+    return usage(fmt::format("cannot write '{}': {}", partial.file,
+                             std::strerror(errno)));
+  return partial;
+}
+
+const json *PartialResult::find(const std::string &id) const {
+  auto found = rows.find(id);
+  return found == rows.end() ? nullptr : &found->second;
+}
+
+Result<void> PartialResult::add(const json &row) {
+  std::ofstream out(file, std::ios::app);
+  out << row.dump() << "\n";
+  out.flush();
+  if (!out)
+    return usage(
+        fmt::format("cannot write '{}': {}", file, std::strerror(errno)));
+  rows[row.at("id").get<std::string>()] = row;
+  return {};
+}
+
+void PartialResult::discard() { unlink(file.c_str()); }
+
+} // namespace tessera::bench

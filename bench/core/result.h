@@ -1,0 +1,62 @@
+//===- bench/core/result.h - Result files -----------------------*- C++ -*-===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TESSERA_BENCH_CORE_RESULT_H
+#define TESSERA_BENCH_CORE_RESULT_H
+
+#include "tessera/error.h"
+
+#include <nlohmann/json.hpp>
+
+#include <map>
+#include <string>
+
+namespace tessera::bench {
+
+/// The version of the layout that docs/benchmarking.md describes.
+inline constexpr int schemaVersion = 1;
+
+/// The first 32 hexadecimal digits of the SHA-256 of a text.
+std::string digestOf(const std::string &text);
+
+/// Fills "statistics", "comparisons", "noise" and "verdict" of a row from its
+/// raw samples.
+void summarizeRow(nlohmann::json &row);
+
+/// Writes the document with its digest as the last member, under a temporary
+/// name that is then renamed. Fails with Usage where the file cannot be
+/// written.
+Result<void> writeResult(const std::string &file,
+                         const nlohmann::json &document);
+
+/// Rows finished so far, in FILE.partial: its first line holds the settings of
+/// the run, every other a row.
+class PartialResult {
+public:
+  /// Reads what is there. Rows of a run with other settings are refused
+  /// (Usage), unless `restart` drops them.
+  static Result<PartialResult>
+  open(const std::string &file, const nlohmann::json &settings, bool restart);
+  /// The finished row of that id; null when it has to be run.
+  const nlohmann::json *find(const std::string &id) const;
+  /// Adds a row; it is on disk when this returns.
+  Result<void> add(const nlohmann::json &row);
+  /// The settings line of the run that began the file.
+  const nlohmann::json &settings() const { return first; }
+  size_t size() const { return rows.size(); }
+  /// Removes the file.
+  void discard();
+
+private:
+  std::string file;
+  nlohmann::json first;
+  std::map<std::string, nlohmann::json> rows;
+};
+
+} // namespace tessera::bench
+
+#endif // TESSERA_BENCH_CORE_RESULT_H

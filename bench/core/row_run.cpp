@@ -1,0 +1,395 @@
+//===- bench/core/row_run.cpp - One row and all its arms ------------------===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "bench/core/row_run.h"
+
+#include "bench/core/order.h"
+#include "bench/core/result.h"
+#include "fmt/format.h"
+#include "session/arrays.h"
+#include "support/hash.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tessera::bench {
+
+using nlohmann::json;
+
+namespace {
+
+/// A sample is made this long by repeating the call.
+constexpr double sampleNanoseconds = 50e3;
+/// Calls before the samples of a turn last about this long.
+constexpr double warmNanoseconds = 200e3;
+/// A sample of the batch boundary.
+constexpr double batchNanoseconds = 10e6;
+/// Samples of the call boundary are single calls, so there are more.
+constexpr int64_t callSamples = 25;
+
+bool isAmortized(const RowSpec &row) {
+  return row.boundary == "native" || row.boundary == "batch";
+}
+
+json emptyRow(const RowSpec &row) {
+  json result = row.toJson();
+  result["id"] = row.id();
+  result["status"] = "ok";
+  result["why"] = "";
+  result["work"] = {{"bytesRead", 0}, {"bytesWritten", 0}, {"flops", 0.0}};
+  result["floor"] = {{"nanoseconds", 0.0}, {"by", "none"}, {"ceiling", ""}};
+  for (const char *list : {"seeds", "inputs", "order", "arms"})
+    result[list] = json::array();
+  return result;
+}
+
+} // namespace
+
+void RowRun::listArms() {
+  auto add = [&](std::string name, std::string role, const Peer *peer) {
+    Arm &arm = arms.emplace_back();
+    arm.name = name;
+    arm.role = role;
+    arm.peer = peer;
+    arm.json = {{"name", name},
+                {"role", role},
+                {"peer", peer ? peer->name : "tessera"},
+                {"boundary", row.boundary},
+                {"threads", row.threads},
+                {"status", "ok"},
+                {"why", ""},
+                {"version", ""},
+                {"mathMode", ""},
+                {"identity", json::object()},
+                {"detail", json::object()},
+                {"inner", 1},
+                {"samples", json::array()},
+                {"outputHashes", json::array()},
+                {"guards", json::array()},
+                {"verification",
+                 {{"before", json::array()}, {"after", json::array()}}}};
+  };
+  add("tessera", "subject", nullptr);
+  add("tessera-control", "control", nullptr);
+  for (const Peer &peer : options.peers)
+    if (peer.status == "ok")
+      add(peer.name, "peer", &peer);
+}
+
+Result<void> RowRun::makeMemory() {
+  std::vector<SharedArray> inputs, outputs;
+  for (const session::ArrayParameter &array : reference->arrays())
+    (array.isOutput ? outputs : inputs)
+        .push_back({array.name, array.dtype, array.extents, array.isOutput, 0});
+  Result<SharedMemory> made = SharedMemory::create(
+      std::move(inputs), std::move(outputs), static_cast<int>(arms.size()));
+  if (!made)
+    return made.error();
+  memory.emplace(std::move(*made));
+  return {};
+}
+
+Result<void> RowRun::fillInputs(uint64_t seed) {
+  session::RunValues values;
+  values.seed = seed;
+  if (Result<void> status = reference->fill(values); !status)
+    return status.error();
+  for (const SharedArray &array : memory->inputs())
+    session::copyElements(*reference->array(array.name), memory->view(array));
+  return {};
+}
+
+void RowRun::fail(Arm &arm, const std::string &status, const std::string &why) {
+  arm.isActive = false;
+  arm.json["status"] = status;
+  arm.json["why"] = why;
+}
+
+std::optional<json> RowRun::ask(Arm &arm, const json &request) {
+  Result<json> reply = arm.worker->ask(request, options.answerSeconds);
+  if (!reply) {
+    fail(arm, "failed", reply.error().message);
+    return std::nullopt;
+  }
+  if ((*reply)["status"] != "ok") {
+    std::string status = (*reply)["status"];
+    fail(arm, status == "unsupported" ? status : "failed",
+         reply->value("why", "gave no reason"));
+    return std::nullopt;
+  }
+  return std::move(*reply);
+}
+
+void RowRun::prepare(int index) {
+  Arm &arm = arms[index];
+  progress(fmt::format("preparing {}", arm.name));
+  std::string why;
+  StartedWorker started = start(arm.name, arm.peer, row.threads, why);
+  if (!started.worker)
+    return fail(arm, "failed", why);
+  arm.worker = started.worker;
+  arm.isActive = true;
+  arm.json["version"] = started.description.value("version", "");
+  arm.json["mathMode"] = started.description.value("mathMode", "");
+  // A boundary that the peer does not name would be another measurement.
+  json boundaries = started.description.value("boundaries", json::array());
+  if (std::find(boundaries.begin(), boundaries.end(), row.boundary) ==
+      boundaries.end()) {
+    fail(arm, "unsupported",
+         fmt::format("is not measured at the boundary '{}'", row.boundary));
+    arm.worker->stop();
+    return;
+  }
+  json request = row.toJson();
+  request["do"] = "prepare";
+  request["memory"] = memory->path();
+  request["bytes"] = memory->size();
+  request["arrays"] = json::array();
+  for (const auto *list : {&memory->inputs(), &memory->outputs(index)})
+    for (const SharedArray &array : *list)
+      request["arrays"].push_back({{"name", array.name},
+                                   {"dtype", name(array.dtype)},
+                                   {"extents", array.extents},
+                                   {"offset", array.offset},
+                                   {"output", array.isOutput}});
+  if (std::optional<json> reply = ask(arm, request)) {
+    for (const char *field : {"identity", "detail", "cold", "report"})
+      if (reply->contains(field))
+        arm.json[field] = (*reply)[field];
+    if (arm.role == "subject" && reply->contains("work"))
+      result["work"] = (*reply)["work"];
+    memory->poison(index);
+    if (ask(arm, {{"do", "run"}}))
+      judge(index, "before");
+    if (arm.isActive)
+      calibrate(arm);
+  }
+  if (arm.worker->isAlive())
+    arm.worker->stop();
+}
+
+void RowRun::judge(int index, const char *when) {
+  Arm &arm = arms[index];
+  session::Arrays outputs;
+  for (const SharedArray &array : memory->outputs(index))
+    outputs.emplace(array.name, memory->view(array));
+  double factor = arm.role == "peer" ? peerBoundFactor : 1;
+  Result<std::vector<session::OutputResult>> judged =
+      reference->judge(outputs, factor);
+  if (!judged)
+    return fail(arm, "failed", judged.error().message);
+  json list = json::array();
+  for (const session::OutputResult &output : *judged) {
+    list.push_back({{"output", output.name},
+                    {"elements", output.elements},
+                    {"compared", output.elements},
+                    {"wrong", output.wrong},
+                    {"maxError", output.maxError},
+                    {"bound", output.bound},
+                    {"boundUsed", output.boundUsed},
+                    {"factor", factor}});
+    if (!output.passed())
+      fail(arm, "wrong",
+           fmt::format("{} of {} elements of '{}' are wrong {} timing, first "
+                       "{}",
+                       output.wrong, output.elements, output.name, when,
+                       output.firstWrong->str()));
+  }
+  arm.json["verification"][when] = list;
+}
+
+void RowRun::calibrate(Arm &arm) {
+  // The first figure contains the clock's own time; the second is of a sample
+  // long enough for that not to matter.
+  int64_t inner = 1;
+  for (int pass = 0; pass < 2; ++pass) {
+    std::optional<json> reply = ask(
+        arm,
+        {{"do", "time"}, {"warm", inner}, {"samples", 3}, {"inner", inner}});
+    if (!reply)
+      return;
+    auto samples = (*reply)["nanoseconds"].get<std::vector<double>>();
+    arm.callNanoseconds =
+        std::max(*std::min_element(samples.begin(), samples.end()), 1.0) /
+        static_cast<double>(inner);
+    if (arm.callNanoseconds * static_cast<double>(inner) > sampleNanoseconds)
+      break;
+    inner = static_cast<int64_t>(
+        std::ceil(sampleNanoseconds / arm.callNanoseconds));
+  }
+  double target =
+      row.boundary == "batch" ? batchNanoseconds : sampleNanoseconds;
+  arm.inner = 1;
+  if (isAmortized(row))
+    arm.inner = std::max<int64_t>(
+        1, static_cast<int64_t>(std::ceil(target / arm.callNanoseconds)));
+  arm.warm = std::clamp<int64_t>(
+      static_cast<int64_t>(warmNanoseconds / arm.callNanoseconds), 1, 1 << 20);
+  arm.json["inner"] = arm.inner;
+}
+
+void RowRun::planTurns() {
+  int active = 0;
+  double calls = 0;
+  for (Arm &arm : arms) {
+    active += arm.isActive;
+    if (arm.isActive)
+      calls += arm.callNanoseconds * static_cast<double>(arm.inner) * 1e-9;
+  }
+  std::vector<std::vector<int>> design = balancedOrders(active);
+  auto rounds = static_cast<double>(
+      (static_cast<size_t>(options.rounds) + design.size() - 1) /
+      design.size() * design.size());
+  int64_t samples =
+      row.boundary == "call" ? callSamples : int64_t{options.samples};
+  // A warming call comes with every turn.
+  double wanted = calls * rounds * static_cast<double>(samples + 1);
+  if (wanted > options.rowSeconds)
+    samples = std::max<int64_t>(
+        1, static_cast<int64_t>(options.rowSeconds / (calls * rounds)) - 1);
+  int least = options.rounds;
+  if (calls * rounds * 2 > options.rowSeconds)
+    least = static_cast<int>(design.size());
+  for (Arm &arm : arms)
+    arm.samples = samples;
+
+  std::vector<int> positions;
+  for (size_t i = 0; i < arms.size(); ++i)
+    if (arms[i].isActive)
+      positions.push_back(static_cast<int>(i));
+  for (std::vector<int> &order : roundOrders(active, least)) {
+    for (int &position : order)
+      position = positions[position];
+    orders.push_back(std::move(order));
+  }
+}
+
+json RowRun::hashes(const std::vector<SharedArray> &arrays) const {
+  json result = json::object();
+  for (const SharedArray &array : arrays) {
+    support::Hasher hasher;
+    hasher.bytes(memory->data() + array.offset,
+                 static_cast<size_t>(array.bytes()));
+    result[array.name] = hasher.finish().hex();
+  }
+  return result;
+}
+
+void RowRun::turn(int index) {
+  Arm &arm = arms[index];
+  if (!arm.isActive)
+    return;
+  memory->poison(index);
+  arm.worker->resume();
+  std::optional<json> reply = ask(arm, {{"do", "time"},
+                                        {"warm", arm.warm},
+                                        {"samples", arm.samples},
+                                        {"inner", arm.inner}});
+  if (arm.worker->isAlive())
+    arm.worker->stop();
+  if (!reply)
+    return;
+  arm.json["samples"].push_back((*reply)["nanoseconds"]);
+  arm.json["outputHashes"].push_back(hashes(memory->outputs(index)));
+  bool intact = memory->guardsIntact();
+  arm.json["guards"].push_back(intact);
+  if (!intact)
+    fail(arm, "wrong", "bytes outside its outputs were overwritten");
+}
+
+void RowRun::runRounds() {
+  std::map<std::string, json> before, after;
+  for (size_t round = 0; round < orders.size(); ++round) {
+    progress(fmt::format("round {} of {}", round + 1, orders.size()));
+    uint64_t seed = options.seed + 1 + round;
+    if (Result<void> status = fillInputs(seed); !status) {
+      result["status"] = "failed";
+      result["why"] = status.error().message;
+      return;
+    }
+    result["seeds"].push_back(seed);
+    json start = hashes(memory->inputs());
+    for (int index : orders[round])
+      turn(index);
+    json end = hashes(memory->inputs());
+    for (const SharedArray &array : memory->inputs()) {
+      before[array.name].push_back(start[array.name]);
+      after[array.name].push_back(end[array.name]);
+    }
+    if (start != end) {
+      result["status"] = "failed";
+      result["why"] =
+          fmt::format("an arm changed its inputs in round {}", round + 1);
+      break;
+    }
+  }
+  for (const SharedArray &array : memory->inputs())
+    result["inputs"].push_back({{"name", array.name},
+                                {"bytes", array.bytes()},
+                                {"before", before[array.name]},
+                                {"after", after[array.name]}});
+  progress("verifying");
+  for (size_t i = 0; i < arms.size(); ++i)
+    if (arms[i].isActive)
+      judge(static_cast<int>(i), "after");
+}
+
+json RowRun::finish() {
+  json work = result["work"];
+  Floor floor = floorOf(ceilings, row.threads, work["bytesRead"],
+                        work["bytesWritten"], work["flops"]);
+  if (row.boundary != "cold")
+    result["floor"] = {{"nanoseconds", floor.nanoseconds},
+                       {"by", floor.by},
+                       {"ceiling", floor.ceiling}};
+  result["order"] = orders;
+  for (Arm &arm : arms) {
+    if (arm.worker && arm.worker->isAlive()) {
+      arm.worker->resume();
+      (void)arm.worker->ask({{"do", "release"}}, options.answerSeconds);
+      if (arm.worker->isAlive())
+        arm.worker->stop();
+    }
+    result["arms"].push_back(std::move(arm.json));
+  }
+  summarizeRow(result);
+  return std::move(result);
+}
+
+json RowRun::run() {
+  result = emptyRow(row);
+  auto without = [&](const char *status, const std::string &why) {
+    result["status"] = status;
+    result["why"] = why;
+    arms.clear();
+    return finish();
+  };
+  const kernels::Operator *op = kernels::findOperator(row.operatorName);
+  if (!op)
+    return without("not implemented",
+                   fmt::format("there is no operator '{}'", row.operatorName));
+  Result<session::CompiledOperator> made =
+      session::CompiledOperator::create(*op, row.runRequest());
+  if (!made)
+    return without(made.error().family == ErrorFamily::Unsupported
+                       ? "not implemented"
+                       : "failed",
+                   made.error().message);
+  reference.emplace(std::move(*made));
+  listArms();
+  if (Result<void> status = makeMemory(); !status)
+    return without("failed", status.error().message);
+  if (Result<void> status = fillInputs(options.seed); !status)
+    return without("failed", status.error().message);
+  for (size_t i = 0; i < arms.size(); ++i)
+    prepare(static_cast<int>(i));
+  planTurns();
+  runRounds();
+  return finish();
+}
+
+} // namespace tessera::bench

@@ -1,0 +1,86 @@
+//===- bench/core/row_run.h - One row and all its arms ----------*- C++ -*-===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TESSERA_BENCH_CORE_ROW_RUN_H
+#define TESSERA_BENCH_CORE_ROW_RUN_H
+
+#include "bench/core/memory.h"
+#include "bench/core/runner.h"
+
+#include <optional>
+
+namespace tessera::bench {
+
+/// A peer promises no error bound; it passes within this multiple of Tessera's.
+inline constexpr double peerBoundFactor = 16;
+
+struct StartedWorker {
+  /// Null when it could not be started.
+  Worker *worker = nullptr;
+  nlohmann::json description;
+};
+
+using StartWorker = std::function<StartedWorker(
+    const std::string &key, const Peer *peer, int threads, std::string &why)>;
+
+class RowRun {
+public:
+  RowRun(const RowSpec &row, const RunnerOptions &options,
+         const std::vector<Ceiling> &ceilings, StartWorker start,
+         std::function<void(const std::string &)> progress)
+      : row(row), options(options), ceilings(ceilings), start(std::move(start)),
+        progress(std::move(progress)) {}
+
+  nlohmann::json run();
+
+private:
+  struct Arm {
+    std::string name;
+    /// "subject", "control" or "peer".
+    std::string role;
+    const Peer *peer = nullptr;
+    Worker *worker = nullptr;
+    nlohmann::json json;
+    bool isActive = false;
+    /// Nanoseconds of one call, and what a turn makes of it.
+    double callNanoseconds = 0;
+    int64_t inner = 1, warm = 1, samples = 1;
+  };
+
+  void listArms();
+  Result<void> makeMemory();
+  /// Fresh inputs, the same for all arms.
+  Result<void> fillInputs(uint64_t seed);
+  void prepare(int index);
+  void calibrate(Arm &arm);
+  void planTurns();
+  void turn(int index);
+  /// Sends a request; a failure ends the arm.
+  std::optional<nlohmann::json> ask(Arm &arm, const nlohmann::json &request);
+  void fail(Arm &arm, const std::string &status, const std::string &why);
+  /// Judges every element of an arm's outputs.
+  void judge(int index, const char *when);
+  nlohmann::json hashes(const std::vector<SharedArray> &arrays) const;
+  void runRounds();
+  nlohmann::json finish();
+
+  const RowSpec &row;
+  const RunnerOptions &options;
+  const std::vector<Ceiling> &ceilings;
+  StartWorker start;
+  std::function<void(const std::string &)> progress;
+
+  std::optional<session::CompiledOperator> reference;
+  std::optional<SharedMemory> memory;
+  std::vector<Arm> arms;
+  std::vector<std::vector<int>> orders;
+  nlohmann::json result;
+};
+
+} // namespace tessera::bench
+
+#endif // TESSERA_BENCH_CORE_ROW_RUN_H

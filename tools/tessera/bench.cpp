@@ -1,0 +1,474 @@
+//===- bench.cpp - `tessera bench` ----------------------------------------===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Runs a suite, or one operator, with its peers and writes one result file
+// (docs/benchmarking.md). `bench-worker` is the process that one arm runs in.
+//
+//===----------------------------------------------------------------------===//
+
+#include "command_line.h"
+#include "render.h"
+
+#include "bench/core/environment.h"
+#include "bench/core/result.h"
+#include "bench/core/runner.h"
+#include "bench/core/subject.h"
+#include "fmt/format.h"
+#include "fmt/ranges.h"
+#include "support/timing.h"
+
+#include <filesystem>
+#include <unistd.h>
+
+namespace tessera::cli {
+
+using nlohmann::json;
+
+namespace {
+
+struct BenchOptions {
+  std::string op;
+  std::string suite;
+  std::vector<std::string> dims;
+  std::string dtype = "f32";
+  std::string boundary = "native";
+  std::string peers = "none";
+  std::string filter;
+  std::string json;
+  std::string html;
+  std::string machine;
+  /// -1: what the suite says.
+  int threads = -1;
+  int rounds = 12;
+  int samples = 5;
+  double rowSeconds = 20;
+  uint64_t seed = 1;
+  bool restart = false;
+};
+
+Error usage(std::string message) {
+  return {ErrorFamily::Usage, "usage.bench", std::move(message), {}};
+}
+
+/// "rows=17,cols=65".
+Result<kernels::Dims> parseDims(const std::vector<std::string> &entries) {
+  kernels::Dims dims;
+  for (const std::string &entry : entries) {
+    size_t equals = entry.find('=');
+    int64_t extent = 0;
+    size_t used = 0;
+    try {
+      extent = equals == std::string::npos
+                   ? -1
+                   : std::stoll(entry.substr(equals + 1), &used);
+    } catch (const std::exception &) {
+      extent = -1;
+    }
+    if (extent < 0 || equals == 0 || used + equals + 1 != entry.size())
+      return usage(fmt::format(
+          "--dims: found '{}', expected NAME=EXTENT,... with extents of at "
+          "least 0",
+          entry));
+    if (!dims.emplace(entry.substr(0, equals), extent).second)
+      return usage(
+          fmt::format("--dims: '{}' is given twice", entry.substr(0, equals)));
+  }
+  return dims;
+}
+
+Result<bench::Suite> chooseSuite(const BenchOptions &options) {
+  if (options.op.empty() == options.suite.empty())
+    return usage("expected either an operator or --suite NAME");
+  if (!options.suite.empty()) {
+    if (!options.dims.empty())
+      return usage("--dims: a suite has its own shapes");
+    return bench::findSuite(options.suite);
+  }
+  const kernels::Operator *op = kernels::findOperator(options.op);
+  if (!op)
+    return usage(fmt::format("unknown operator '{}'; `tessera list` names them",
+                             options.op));
+  bench::RowSpec row;
+  row.operatorName = options.op;
+  std::optional<DType> dtype = parseDType(options.dtype);
+  if (!dtype)
+    return usage(fmt::format("--dtype: unknown type '{}'", options.dtype));
+  row.dtype = *dtype;
+  Result<kernels::Dims> dims = parseDims(options.dims);
+  if (!dims)
+    return dims.error();
+  row.dims = std::move(*dims);
+  for (size_t i = 0; i < op->dims.size(); ++i)
+    row.dims.emplace(op->dims[i], op->defaultExtents[i]);
+  if (Result<void> status = kernels::checkDims(*op, row.dims); !status)
+    return status.error();
+  row.boundary = options.boundary;
+  bench::Suite suite;
+  suite.name = options.op;
+  suite.rows.push_back(std::move(row));
+  return suite;
+}
+
+/// The rows that are asked for, with their numbers of threads, none twice.
+Result<std::vector<bench::RowSpec>> chooseRows(const bench::Suite &suite,
+                                               const BenchOptions &options) {
+  // By threads: workers serve one number of them at a time.
+  std::map<int, std::vector<bench::RowSpec>> byThreads;
+  std::set<std::string> seen;
+  for (bench::RowSpec row : suite.rows) {
+    if (options.threads >= 0)
+      row.threads = options.threads;
+    if (row.threads == 0)
+      row.threads = bench::allThreads();
+    if (row.threads > bench::allThreads())
+      return usage(fmt::format("--threads: found {}, this process may use {}",
+                               row.threads, bench::allThreads()));
+    std::string id = row.id();
+    if (id.find(options.filter) != std::string::npos && seen.insert(id).second)
+      byThreads[row.threads].push_back(std::move(row));
+  }
+  std::vector<bench::RowSpec> rows;
+  for (auto &[threads, some] : byThreads)
+    rows.insert(rows.end(), some.begin(), some.end());
+  if (rows.empty() && !suite.rows.empty())
+    return usage(fmt::format("--filter: no row of suite '{}' contains '{}'",
+                             suite.name, options.filter));
+  return rows;
+}
+
+json toJson(const std::vector<bench::Ceiling> &ceilings) {
+  json rows = json::array();
+  for (const bench::Ceiling &ceiling : ceilings) {
+    json row = {{"name", ceiling.name},
+                {"threads", ceiling.threads},
+                {"workingSetBytes", ceiling.workingSetBytes},
+                {"readBytes", ceiling.readBytes},
+                {"writtenBytes", ceiling.writtenBytes},
+                {"flops", ceiling.flops},
+                {"inner", ceiling.inner},
+                {"samples", ceiling.nanoseconds},
+                {"nanoseconds", ceiling.callNanoseconds()}};
+    if (ceiling.readBytes + ceiling.writtenBytes > 0)
+      row["bytesPerSecond"] = ceiling.bytesPerSecond();
+    if (ceiling.flops > 0)
+      row["flopsPerSecond"] = ceiling.flopsPerSecond();
+    rows.push_back(std::move(row));
+  }
+  return {{"rows", rows}};
+}
+
+std::vector<bench::Ceiling> ceilingsFrom(const json &source) {
+  std::vector<bench::Ceiling> ceilings;
+  for (const json &row : source.at("rows")) {
+    bench::Ceiling &ceiling = ceilings.emplace_back();
+    ceiling.name = row.at("name");
+    ceiling.threads = row.at("threads");
+    ceiling.workingSetBytes = row.at("workingSetBytes");
+    ceiling.readBytes = row.at("readBytes");
+    ceiling.writtenBytes = row.at("writtenBytes");
+    ceiling.flops = row.at("flops");
+    ceiling.inner = row.at("inner");
+    ceiling.nanoseconds = row.at("samples").get<std::vector<int64_t>>();
+  }
+  return ceilings;
+}
+
+/// One line that is rewritten on a terminal.
+class Progress {
+public:
+  Progress() : isTerminal(isatty(STDERR_FILENO)) {}
+  void show(const std::string &text) {
+    if (isTerminal)
+      fmt::print(stderr, "\r\033[K{:.{}}", text, 100);
+  }
+  void clear() {
+    if (isTerminal)
+      fmt::print(stderr, "\r\033[K");
+  }
+
+private:
+  bool isTerminal;
+};
+
+/// One line per finished row.
+void printRow(const json &row) {
+  std::string line = fmt::format("{:<52}", row.at("id").get<std::string>());
+  if (row.at("status") != "ok") {
+    fmt::print("{} {}: {}\n", line, row.at("status").get<std::string>(),
+               row.at("why").get<std::string>());
+    return;
+  }
+  const json &verdict = row.at("verdict");
+  for (const json &arm : row.at("arms"))
+    if (arm.at("role") == "subject" && arm.contains("statistics"))
+      line += fmt::format(
+          " {:>10}",
+          timeText(arm["statistics"]["median"].get<double>() * 1e-9));
+  if (verdict.at("overFloor") > 0)
+    line +=
+        fmt::format("  {:.2f} of floor", verdict["overFloor"].get<double>());
+  if (verdict.at("bestPeer") != "")
+    line += fmt::format("  {:.3f} of {}", verdict["ratio"].get<double>(),
+                        verdict["bestPeer"].get<std::string>());
+  line += fmt::format("  {} (noise {:.1f} %)",
+                      verdict.at("result").get<std::string>(),
+                      row.at("noise").at("p90").get<double>() * 100);
+  fmt::print("{}\n", line);
+  for (const json &arm : row.at("arms"))
+    if (arm.at("status") == "wrong" || arm.at("status") == "failed")
+      fmt::print("  {}: {}: {}\n", arm["name"].get<std::string>(),
+                 arm["status"].get<std::string>(),
+                 arm["why"].get<std::string>());
+}
+
+/// Whether anything in the row is wrong or failed.
+bool isBad(const json &row) {
+  if (row.at("status") == "failed")
+    return true;
+  for (const json &arm : row.at("arms"))
+    if (arm.at("status") == "wrong" || arm.at("status") == "failed")
+      return true;
+  return false;
+}
+
+std::string leftText(double seconds) {
+  return seconds < 90 ? fmt::format("{:.0f} s left", seconds)
+                      : fmt::format("{:.0f} min left", seconds / 60);
+}
+
+class Bench {
+public:
+  explicit Bench(const BenchOptions &options) : options(options) {}
+
+  int run() {
+    Result<int> status = measure();
+    return status ? *status : report(status.error());
+  }
+
+private:
+  Result<int> measure() {
+    Result<bench::Suite> suite = chooseSuite(options);
+    if (!suite)
+      return suite.error();
+    Result<std::vector<bench::RowSpec>> rows = chooseRows(*suite, options);
+    if (!rows)
+      return rows.error();
+    Result<std::vector<bench::Peer>> installed = bench::installedPeers();
+    if (!installed)
+      return installed.error();
+    Result<std::vector<bench::Peer>> peers =
+        bench::selectPeers(*installed, options.peers);
+    if (!peers)
+      return peers.error();
+    std::string file =
+        options.json.empty() ? suite->name + "-bench.json" : options.json;
+    if (Result<void> status = checkWritable(file, "--json"); !status)
+      return status.error();
+
+    json document = settings(*suite, *rows, *peers);
+    Result<bench::PartialResult> partial =
+        bench::PartialResult::open(file, document, options.restart);
+    if (!partial)
+      return partial.error();
+    document = partial->settings();
+    if (partial->size() > 0)
+      fmt::print("going on after {} finished rows\n", partial->size());
+
+    Result<json> ceilings = measureCeilings(*partial, *rows);
+    if (!ceilings)
+      return ceilings.error();
+    document["ceilings"] = *ceilings;
+    bench::RunnerOptions how;
+    how.peers = *peers;
+    how.rounds = options.rounds;
+    how.samples = options.samples;
+    how.rowSeconds = options.rowSeconds;
+    how.seed = options.seed;
+    how.logFolder = makeLogFolder();
+    bench::Runner runner(how, ceilingsFrom(*ceilings));
+    document["peers"] = runner.describePeers();
+    bool bad = false;
+    for (const json &peer : document["peers"])
+      if (peer["status"] != "ok")
+        fmt::print("peer {} is {}: {}\n", peer["name"].get<std::string>(),
+                   peer["status"].get<std::string>(),
+                   peer["why"].get<std::string>());
+    document["rows"] = json::array();
+    support::Stopwatch watch;
+    size_t measured = 0;
+    for (size_t i = 0; i < rows->size(); ++i) {
+      const bench::RowSpec &spec = (*rows)[i];
+      json row;
+      if (const json *finished = partial->find(spec.id())) {
+        row = *finished;
+      } else {
+        row = runner.run(spec, [&](const std::string &what) {
+          std::string left;
+          if (measured > 0)
+            left = leftText(watch.milliseconds() * 1e-3 /
+                            static_cast<double>(measured) *
+                            static_cast<double>(rows->size() - i));
+          progress.show(fmt::format("[{}/{}] {}: {} {}", i + 1, rows->size(),
+                                    spec.id(), what, left));
+        });
+        ++measured;
+        if (Result<void> status = partial->add(row); !status)
+          return status.error();
+      }
+      progress.clear();
+      printRow(row);
+      std::fflush(stdout);
+      bad |= isBad(row);
+      document["rows"].push_back(std::move(row));
+    }
+    document["run"]["finished"] = bench::utcNow();
+    document["run"]["passed"] = !bad;
+    document.erase("started");
+    if (Result<void> status = bench::writeResult(file, document); !status)
+      return status.error();
+    partial->discard();
+    fmt::print("{} rows in {}\n", document["rows"].size(), file);
+    if (bad)
+      fmt::print("something is wrong or failed; the rows say what\n");
+    if (!options.html.empty() && !writeHtml(file))
+      return 2;
+    return bad ? 1 : 0;
+  }
+
+  /// Everything that has to be equal for a run to be continued.
+  json settings(const bench::Suite &suite,
+                const std::vector<bench::RowSpec> &rows,
+                const std::vector<bench::Peer> &peers) const {
+    json ids = json::array(), names = json::array();
+    for (const bench::RowSpec &row : rows)
+      ids.push_back(row.id());
+    for (const bench::Peer &peer : peers)
+      names.push_back(peer.name);
+    bench::Revision revision = bench::sourceRevision();
+    json environment = bench::describeEnvironment(options.machine);
+    // A clock that moves does not make another machine.
+    json fixed = environment;
+    fixed.erase("frequencyMHz");
+    json run = {{"suite", suite.name},
+                {"seed", options.seed},
+                {"rounds", options.rounds},
+                {"samplesPerTurn", options.samples},
+                {"rowSeconds", options.rowSeconds},
+                {"revision", revision.name},
+                {"dirty", revision.dirty},
+                {"version", TESSERA_VERSION},
+                {"rowIds", ids},
+                {"peers", names}};
+    run["id"] = bench::digestOf(run.dump() + fixed.dump());
+    return {{"schema", "tessera-bench"},
+            {"schemaVersion", bench::schemaVersion},
+            {"started", bench::utcNow()},
+            {"run", run},
+            {"environment", fixed}};
+  }
+
+  Result<json> measureCeilings(bench::PartialResult &partial,
+                               const std::vector<bench::RowSpec> &rows) {
+    if (const json *finished = partial.find("ceilings"))
+      return finished->at("ceilings");
+    std::set<int> threads = {1, bench::allThreads()};
+    for (const bench::RowSpec &row : rows)
+      threads.insert(row.threads);
+    json ceilings = toJson(bench::measureCeilings(
+        hostIsa(), {threads.begin(), threads.end()},
+        [&](const std::string &what) { progress.show("ceilings: " + what); }));
+    progress.clear();
+    if (Result<void> status =
+            partial.add({{"id", "ceilings"}, {"ceilings", ceilings}});
+        !status)
+      return status.error();
+    return ceilings;
+  }
+
+  /// What workers print, for when one fails.
+  static std::string makeLogFolder() {
+    std::error_code error;
+    std::filesystem::path folder = std::filesystem::temp_directory_path(error) /
+                                   fmt::format("tessera-bench-{}", getpid());
+    std::filesystem::create_directories(folder, error);
+    return error ? std::string() : folder.string();
+  }
+
+  bool writeHtml(const std::string &file) const {
+    std::string command = fmt::format("python3 '{}/report' '{}' --html '{}'",
+                                      bench::benchFolder(), file, options.html);
+    if (std::system(command.c_str()) == 0)
+      return true;
+    fmt::print(stderr,
+               "tessera bench: error: the report could not be made; the "
+               "result is in '{}'\n",
+               file);
+    return false;
+  }
+
+  const BenchOptions &options;
+  Progress progress;
+};
+
+} // namespace
+
+Action addBench(CLI::App &app) {
+  CLI::App *verb = app.add_subcommand(
+      "bench", "measure operators beside their peers, with evidence");
+  auto options = std::make_shared<BenchOptions>();
+  verb->add_option("OPERATOR", options->op, "an operator of `tessera list`");
+  verb->add_option(
+      "--suite", options->suite,
+      fmt::format("a suite: {}", fmt::join(bench::suiteNames(), ", ")));
+  verb->add_option("--dims", options->dims, "extents, as rows=17,cols=65")
+      ->delimiter(',');
+  verb->add_option("--dtype", options->dtype, "type of floating arrays");
+  verb->add_option("--boundary", options->boundary,
+                   "native, call, batch or cold")
+      ->check(CLI::IsMember({"native", "call", "batch", "cold"}));
+  verb->add_option("--peers", options->peers,
+                   "all, none, or names that ./dev peers has installed");
+  verb->add_option("--threads", options->threads, "0 for all processors")
+      ->check(CLI::Range(0, 4096));
+  verb->add_option("--filter", options->filter,
+                   "only rows whose name contains this");
+  verb->add_option("--rounds", options->rounds,
+                   "rounds, raised to a multiple of the balanced design")
+      ->check(CLI::Range(1, 10000));
+  verb->add_option("--samples", options->samples, "samples per turn")
+      ->check(CLI::Range(1, 10000));
+  verb->add_option("--row-seconds", options->rowSeconds,
+                   "time for the timed calls of a row")
+      ->check(CLI::Range(0.01, 1e6));
+  verb->add_option("--seed", options->seed, "seed of the inputs");
+  verb->add_option("--machine", options->machine,
+                   "short name of this machine in the result");
+  verb->add_option("--json", options->json, "result file");
+  verb->add_option("--html", options->html, "report to write");
+  verb->add_flag("--restart", options->restart,
+                 "drop the rows of an interrupted run");
+  verb->footer("Example:\n  tessera bench --suite rows --peers all "
+               "--json rows.json\nAn interrupted run goes on when the same "
+               "command is given again.");
+  return [options] { return Bench(*options).run(); };
+}
+
+Action addBenchWorker(CLI::App &app) {
+  CLI::App *verb = app.add_subcommand("bench-worker", "");
+  // For `tessera bench` alone.
+  verb->group("");
+  auto plugin = std::make_shared<std::string>();
+  verb->add_option("--plugin", *plugin, "a peer's shared object");
+  return [plugin] {
+    if (plugin->empty())
+      return bench::serve(*bench::makeSubject());
+    Result<std::unique_ptr<bench::Arm>> arm = bench::loadPlugin(*plugin);
+    return arm ? bench::serve(**arm) : report(arm.error());
+  };
+}
+
+} // namespace tessera::cli
