@@ -13,6 +13,7 @@
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/CSE.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 
@@ -245,6 +246,10 @@ private:
     return computed;
   }
 
+  static std::optional<int64_t> known64(bool fits, int64_t value) {
+    return fits ? std::optional<int64_t>(value) : std::nullopt;
+  }
+
   std::optional<int64_t> compute(Value value) {
     if (std::optional<int64_t> constant = constantOf(value))
       return constant;
@@ -267,12 +272,13 @@ private:
     std::optional<int64_t> b = visit(op->getOperand(1));
     if (!a || !b)
       return std::nullopt;
+    int64_t exact = 0;
     if (isa<arith::AddIOp>(op))
-      return *a + *b;
+      return known64(!__builtin_add_overflow(*a, *b, &exact), exact);
     if (isa<arith::SubIOp>(op))
-      return *a - *b;
+      return known64(!__builtin_sub_overflow(*a, *b, &exact), exact);
     if (isa<arith::MulIOp>(op))
-      return *a * *b;
+      return known64(!__builtin_mul_overflow(*a, *b, &exact), exact);
     if (isa<arith::MinSIOp>(op))
       return std::min(*a, *b);
     if (isa<arith::MaxSIOp>(op))
@@ -290,99 +296,184 @@ private:
 };
 } // namespace
 
-Result<ViewExtents>
-extentsFromDims(tile::KernelOp kernel,
-                const std::map<std::string, int64_t> &given) {
-  llvm::StringMap<int64_t> dims;
-  std::string names;
-  llvm::StringMap<bool> declared;
-  kernel.walk([&](tile::DimOp dim) {
-    declared[dim.getName()] = true;
-    names += (names.empty() ? "" : ", ") + dim.getName().str();
-  });
-  for (const auto &[name, extent] : given) {
-    if (!declared.count(name))
-      return Error{ErrorFamily::Usage,
-                   "usage.dims",
-                   "kernel '" + kernel.getSymName().str() +
-                       "' has no dimension '" + name + "'; it has " + names,
-                   {}};
-    if (extent < 0)
-      return Error{ErrorFamily::Usage,
-                   "usage.dims",
-                   "dimension '" + name + "' is " + std::to_string(extent) +
-                       ", expected at least 0",
-                   {}};
-    dims[name] = extent;
-  }
-  Block &body = kernel.getBody().front();
-  std::vector<std::vector<std::optional<int64_t>>> axes;
-  for (BlockArgument argument : body.getArguments()) {
-    auto view = dyn_cast<tile::ViewType>(argument.getType());
-    axes.emplace_back(view ? view.getRank() : 0);
-  }
-  ExtentEvaluator evaluator(dims, axes);
-  auto bind = [&](auto op) {
-    bool changed = false;
-    auto view = cast<BlockArgument>(op.getView());
-    auto &known = axes[view.getArgNumber()];
-    for (unsigned axis = 0; axis < known.size(); ++axis)
-      if (StringAttr dim = op.getBoundDim(axis); dim && !known[axis])
-        if (auto it = dims.find(dim.getValue()); it != dims.end()) {
-          known[axis] = it->second;
-          changed = true;
-        }
-    return changed;
-  };
-  for (bool changed = true; changed;) {
-    changed = false;
-    kernel.walk([&](Operation *op) {
-      if (auto dim = dyn_cast<tile::DimOp>(op)) {
-        // A dimension declared as an axis's extent determines that axis, and
-        // the other way round.
-        if (auto extent = dim.getExtent().getDefiningOp<tile::ExtentOp>()) {
-          auto &axis =
-              axes[cast<BlockArgument>(extent.getView()).getArgNumber()]
-                  [extent.getAxis()];
-          auto known = dims.find(dim.getName());
-          if (!axis && known != dims.end()) {
-            axis = known->second;
-            changed = true;
-          }
-        }
-        if (!dims.count(dim.getName()))
-          if (std::optional<int64_t> value =
-                  evaluator.evaluate(dim.getExtent())) {
-            dims[dim.getName()] = *value;
-            changed = true;
-          }
-      } else if (auto load = dyn_cast<tile::LoadOp>(op)) {
-        changed |= bind(load);
-      } else if (auto store = dyn_cast<tile::StoreOp>(op)) {
-        changed |= bind(store);
-      } else if (auto scatter = dyn_cast<tile::ScatterOp>(op)) {
-        changed |= bind(scatter);
-      }
-    });
-  }
-  ViewExtents extents;
-  for (auto [number, view] : llvm::enumerate(axes)) {
-    auto &out = extents.emplace_back();
-    for (auto [axis, extent] : llvm::enumerate(view)) {
-      if (!extent)
-        return Error{ErrorFamily::Usage,
-                     "usage.dims",
-                     ("extent " + Twine(axis) + " of '" +
-                      kernel.getArgName(number) +
-                      "' does not follow from the given dimensions; give the "
-                      "array with --input, or more of --dims " +
-                      names)
-                         .str(),
-                     {}};
-      out.push_back(*extent);
+namespace {
+/// Finds dimensions from axes and axes from dimensions until nothing is added.
+class ExtentSolver {
+public:
+  ExtentSolver(tile::KernelOp kernel,
+               const std::map<std::string, int64_t> &given,
+               const KnownExtents &known)
+      : kernel(kernel), given(given) {
+    for (BlockArgument argument : kernel.getBody().getArguments()) {
+      auto view = dyn_cast<tile::ViewType>(argument.getType());
+      auto &extents = axes.emplace_back(view ? view.getRank() : 0);
+      size_t number = argument.getArgNumber();
+      bool isGiven = number < known.size() && known[number];
+      fromArrays.push_back(isGiven);
+      if (!isGiven)
+        continue;
+      for (auto [axis, extent] : llvm::enumerate(*known[number]))
+        if (axis < extents.size())
+          extents[axis] = extent;
     }
   }
-  return extents;
+
+  Result<ViewExtents> run() {
+    if (Result<void> status = takeDims(); !status)
+      return status.error();
+    do {
+      changed = false;
+      kernel.walk([&](Operation *op) { visit(op); });
+    } while (changed && !conflict);
+    if (!conflict)
+      kernel.walk([&](tile::DimOp dim) { checkDeclared(dim); });
+    if (conflict)
+      return *conflict;
+    return result();
+  }
+
+private:
+  static Error usage(const Twine &message) {
+    return Error{ErrorFamily::Usage, "usage.dims", message.str(), {}};
+  }
+
+  Result<void> takeDims() {
+    llvm::StringMap<bool> declared;
+    std::string names;
+    kernel.walk([&](tile::DimOp dim) {
+      declared[dim.getName()] = true;
+      names += (names.empty() ? "" : ", ") + dim.getName().str();
+    });
+    for (const auto &[name, extent] : given) {
+      if (!declared.count(name))
+        return usage("kernel '" + kernel.getSymName() + "' has no dimension '" +
+                     name + "'; it has " + (names.empty() ? "none" : names));
+      if (extent < 0)
+        return usage("dimension '" + Twine(name) + "' is " + Twine(extent) +
+                     ", expected at least 0");
+      dims[name] = extent;
+    }
+    return {};
+  }
+
+  void visit(Operation *op) {
+    if (auto dim = dyn_cast<tile::DimOp>(op)) {
+      // A dimension declared as an axis's extent determines that axis, and the
+      // other way round.
+      if (auto extent = dim.getExtent().getDefiningOp<tile::ExtentOp>())
+        join(extent.getView(), extent.getAxis(), dim.getNameAttr());
+      if (!dims.count(dim.getName()))
+        if (std::optional<int64_t> value =
+                ExtentEvaluator(dims, axes).evaluate(dim.getExtent())) {
+          dims[dim.getName()] = *value;
+          changed = true;
+        }
+      return;
+    }
+    llvm::TypeSwitch<Operation *>(op)
+        .Case<tile::LoadOp, tile::StoreOp, tile::ScatterOp>([&](auto access) {
+          auto view = cast<BlockArgument>(access.getView());
+          for (unsigned axis = 0; axis < axes[view.getArgNumber()].size();
+               ++axis)
+            if (StringAttr dim = access.getBoundDim(axis))
+              join(view, axis, dim);
+        });
+  }
+
+  /// An axis and a dimension that have one extent.
+  void join(Value view, unsigned axis, StringAttr dim) {
+    unsigned number = cast<BlockArgument>(view).getArgNumber();
+    std::optional<int64_t> &extent = axes[number][axis];
+    boundTo.try_emplace({number, axis}, dim);
+    auto known = dims.find(dim.getValue());
+    if (known == dims.end()) {
+      if (extent) {
+        dims[dim.getValue()] = *extent;
+        changed = true;
+      }
+    } else if (!extent) {
+      extent = known->second;
+      changed = true;
+    } else if (*extent != known->second && fromArrays[number] &&
+               given.count(dim.str()) && !conflict) {
+      conflict = usage("dimension '" + dim.getValue() + "' is " +
+                       Twine(known->second) + ", but axis " + Twine(axis) +
+                       " of the given array '" + kernel.getArgName(number) +
+                       "' has extent " + Twine(*extent));
+    }
+  }
+
+  /// A given dimension must be what the kernel says it is.
+  void checkDeclared(tile::DimOp dim) {
+    auto wanted = given.find(dim.getName().str());
+    if (wanted == given.end() || conflict)
+      return;
+    std::optional<int64_t> value =
+        ExtentEvaluator(dims, axes).evaluate(dim.getExtent());
+    if (value && *value != wanted->second)
+      conflict = usage("dimension '" + dim.getName() + "' is " +
+                       Twine(wanted->second) + ", but the kernel makes it " +
+                       Twine(*value) + " from what else is given");
+  }
+
+  Result<ViewExtents> result() {
+    ViewExtents extents;
+    SmallVector<StringRef> missing;
+    std::string arrays;
+    for (auto [number, view] : llvm::enumerate(axes)) {
+      auto &out = extents.emplace_back();
+      StringRef name = kernel.getArgName(number);
+      bool lacksDim = false;
+      for (auto [axis, extent] : llvm::enumerate(view)) {
+        if (extent) {
+          out.push_back(*extent);
+          continue;
+        }
+        auto dim = boundTo.find({unsigned(number), unsigned(axis)});
+        if (dim == boundTo.end())
+          return usage("extent " + Twine(axis) + " of '" + name +
+                       "' is no dimension of the kernel and does not follow "
+                       "from any; give the array with --input " +
+                       name + "=FILE.npy");
+        lacksDim = true;
+        if (!llvm::is_contained(missing, dim->second.getValue()))
+          missing.push_back(dim->second.getValue());
+      }
+      if (lacksDim)
+        arrays += (arrays.empty() ? "--input " : " or --input ") + name.str() +
+                  "=FILE.npy";
+    }
+    if (missing.empty())
+      return extents;
+    std::string names, options;
+    for (StringRef dim : missing) {
+      names += (names.empty() ? "'" : ", '") + dim.str() + "'";
+      options += (options.empty() ? "" : ",") + dim.str() + "=N";
+    }
+    return usage((missing.size() == 1 ? "dimension " : "dimensions ") + names +
+                 " of kernel '" + kernel.getSymName() +
+                 (missing.size() == 1 ? "' is not known" : "' are not known") +
+                 "; give --dims " + options + ", or an array that has " +
+                 (missing.size() == 1 ? "it" : "them") + ": " + arrays);
+  }
+
+  tile::KernelOp kernel;
+  const std::map<std::string, int64_t> &given;
+  llvm::StringMap<int64_t> dims;
+  std::vector<std::vector<std::optional<int64_t>>> axes;
+  /// Per parameter, whether its extents are those of a given array.
+  std::vector<bool> fromArrays;
+  /// The first dimension that each axis is bound to.
+  std::map<std::pair<unsigned, unsigned>, StringAttr> boundTo;
+  std::optional<Error> conflict;
+  bool changed = false;
+};
+} // namespace
+
+Result<ViewExtents> deriveExtents(tile::KernelOp kernel,
+                                  const std::map<std::string, int64_t> &dims,
+                                  const KnownExtents &known) {
+  return ExtentSolver(kernel, dims, known).run();
 }
 
 } // namespace tessera

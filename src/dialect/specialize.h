@@ -20,6 +20,7 @@
 #include "tessera/error.h"
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,11 +33,16 @@ using ViewExtents = std::vector<std::vector<int64_t>>;
 /// negative, or two axes that one dimension binds disagree.
 Result<void> specialize(tile::KernelOp kernel, const ViewExtents &extents);
 
-/// The extents of all views when the kernel's dimensions have the given
-/// extents, for callers that know dimensions instead of arrays. Fails with a
-/// Usage error when a dimension is unknown or an axis stays undetermined.
-Result<ViewExtents> extentsFromDims(tile::KernelOp kernel,
-                                    const std::map<std::string, int64_t> &dims);
+/// The extents of views that are known, in parameter order; parameters at the
+/// end may be absent.
+using KnownExtents = std::vector<std::optional<std::vector<int64_t>>>;
+
+/// The extents of all views that follow from those of given dimensions and
+/// given arrays, whose ranks must be right. Fails with a Usage error when a
+/// dimension is unknown, contradicts an array, or an axis stays undetermined.
+Result<ViewExtents> deriveExtents(tile::KernelOp kernel,
+                                  const std::map<std::string, int64_t> &dims,
+                                  const KnownExtents &known);
 
 } // namespace tessera
 

@@ -7,7 +7,6 @@
 
 #include "driver/program.h"
 
-#include "analysis/access.h"
 #include "codegen/llvm/codegen.h"
 #include "dialect/specialize.h"
 #include "driver/pipeline.h"
@@ -36,6 +35,7 @@ struct Program::State {
   OwningOpRef<ModuleOp> module;
   tile::KernelOp kernel;
   std::string name;
+  std::string fileName;
   std::vector<ProgramParameter> parameters;
   /// The context is used by one thread at a time.
   mutable std::mutex mutex;
@@ -129,6 +129,7 @@ Result<Program> Program::fromText(const std::string &text,
     return kernel.error();
   state->kernel = *kernel;
   state->name = state->kernel.getSymName().str();
+  state->fileName = fileName;
   state->parameters = describeParameters(state->kernel);
   return Program(std::move(state));
 }
@@ -142,6 +143,8 @@ Result<Program> Program::fromFile(const std::string &path,
 }
 
 const std::string &Program::name() const { return state->name; }
+
+const std::string &Program::fileName() const { return state->fileName; }
 
 const std::vector<ProgramParameter> &Program::parameters() const {
   return state->parameters;
@@ -169,39 +172,11 @@ void Program::setTier(Tier tier) {
   state->kernel.setTier(static_cast<tile::Tier>(tier));
 }
 
-Result<std::vector<std::vector<int64_t>>>
-Program::extentsFromDims(const std::map<std::string, int64_t> &dims) const {
-  std::lock_guard lock(state->mutex);
-  return tessera::extentsFromDims(state->kernel, dims);
-}
-
-std::map<std::string, int64_t> Program::dimsFromExtents(
+Result<std::vector<std::vector<int64_t>>> Program::deriveExtents(
+    const std::map<std::string, int64_t> &dims,
     const std::vector<std::optional<std::vector<int64_t>>> &known) const {
   std::lock_guard lock(state->mutex);
-  std::map<std::string, int64_t> dims;
-  auto extentOf = [&](Value view, unsigned axis) -> std::optional<int64_t> {
-    unsigned number = cast<BlockArgument>(view).getArgNumber();
-    if (number >= known.size() || !known[number] ||
-        axis >= known[number]->size())
-      return std::nullopt;
-    return (*known[number])[axis];
-  };
-  auto note = [&](StringRef dim, std::optional<int64_t> extent) {
-    if (extent)
-      dims.emplace(dim.str(), *extent);
-  };
-  state->kernel.walk([&](Operation *op) {
-    if (auto dim = dyn_cast<tile::DimOp>(op)) {
-      if (auto extent = dim.getExtent().getDefiningOp<tile::ExtentOp>())
-        note(dim.getName(), extentOf(extent.getView(), extent.getAxis()));
-      return;
-    }
-    if (std::optional<Access> access = getAccess(op))
-      for (auto [axis, use] : llvm::enumerate(access->axes))
-        if (use.bound)
-          note(use.bound.getValue(), extentOf(access->view, axis));
-  });
-  return dims;
+  return tessera::deriveExtents(state->kernel, dims, known);
 }
 
 Result<CompiledKernel> Program::compile(const CompileRequest &given) const {

@@ -117,6 +117,8 @@ public:
   ~Program();
 
   const std::string &name() const;
+  /// The file the text was read from; empty for a traced kernel.
+  const std::string &fileName() const;
   const std::vector<ProgramParameter> &parameters() const;
   /// The dimensions the kernel declares, in order.
   std::vector<std::string> dims() const;
@@ -124,13 +126,10 @@ public:
   Tier tier() const;
   void setTier(Tier tier);
 
-  /// The extents of all parameters from the extents of dimensions.
-  Result<std::vector<std::vector<int64_t>>>
-  extentsFromDims(const std::map<std::string, int64_t> &dims) const;
-
-  /// The extents of dimensions that known extents of parameters imply; those
-  /// of a parameter may be absent. Known ranks must be right.
-  std::map<std::string, int64_t> dimsFromExtents(
+  /// The extents of all parameters that follow from those of given dimensions
+  /// and of given arrays (absent ones are unknown); ranks must be right.
+  Result<std::vector<std::vector<int64_t>>> deriveExtents(
+      const std::map<std::string, int64_t> &dims,
       const std::vector<std::optional<std::vector<int64_t>>> &known) const;
 
   Result<CompiledKernel> compile(const CompileRequest &request) const;

@@ -116,46 +116,19 @@ Result<kernels::Dims> operatorDims(const kernels::Operator &op,
 Result<std::vector<std::vector<int64_t>>>
 programExtents(const Program &program, const RunRequest &request) {
   std::vector<std::optional<std::vector<int64_t>>> known;
-  bool complete = true;
   for (const ProgramParameter &parameter : program.parameters()) {
     auto &extents = known.emplace_back();
-    if (!parameter.isView) {
-      extents.emplace();
-      continue;
-    }
     auto given = request.inputs.find(parameter.name);
-    if (given == request.inputs.end()) {
-      complete = false;
+    if (!parameter.isView || given == request.inputs.end())
       continue;
-    }
     extents = given->second.extents;
     if (static_cast<int64_t>(extents->size()) != parameter.rank)
       return usage(fmt::format("input '{}': found rank {} {}, expected rank {}",
                                parameter.name, extents->size(),
                                describeExtents(*extents), parameter.rank));
   }
-  std::map<std::string, int64_t> dims(request.dims.begin(), request.dims.end());
-  if (!complete || !dims.empty()) {
-    for (const auto &[name, extent] : program.dimsFromExtents(known))
-      if (auto [entry, isNew] = dims.emplace(name, extent);
-          !isNew && entry->second != extent)
-        return usage(fmt::format("dimension '{}' is {}, but the given arrays "
-                                 "make it {}",
-                                 name, entry->second, extent));
-  }
-  std::vector<std::vector<int64_t>> result;
-  if (complete) {
-    for (const auto &extents : known)
-      result.push_back(*extents);
-    return result;
-  }
-  Result<std::vector<std::vector<int64_t>>> derived =
-      program.extentsFromDims(dims);
-  if (!derived)
-    return derived.error();
-  for (size_t i = 0; i < known.size(); ++i)
-    result.push_back(known[i] ? *known[i] : (*derived)[i]);
-  return result;
+  return program.deriveExtents({request.dims.begin(), request.dims.end()},
+                               known);
 }
 
 } // namespace tessera::session

@@ -251,7 +251,66 @@ TEST(Session, TextNeedsItsExtents) {
       runProgram(std::move(*program), {.dims = {{"row", 2}}});
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().family, ErrorFamily::Usage);
-  EXPECT_THAT(result.error().message, HasSubstr("'x'"));
+  EXPECT_EQ(result.error().message,
+            "dimension 'col' of kernel 'accumulate' is not known; give --dims "
+            "col=N, or an array that has it: --input x=FILE.npy");
+}
+
+/// Rows of x in the order of ids: axis 0 of x is no dimension.
+constexpr const char *take = R"(
+!m = !tile.view<f32, 2, read>
+!o = !tile.view<f32, 2, write>
+!i = !tile.view<i64, 1, read>
+!t = tensor<?xi64, ["token"]>
+module attributes {tile.version = 1 : i64} {
+  tile.kernel @take(%x: !m, %ids: !i, %y: !o) {
+    %cols = tile.extent %x, 1 : !m
+    %n = tile.extent %ids, 0 : !i
+    tile.dim "token" = %n
+    tile.dim "col" = %cols
+    %id = tile.load %ids["token"] : !i -> !t
+    %r = tile.load %x[%id, "col"] at(!t)
+           : !m -> tensor<?x?xf32, ["token", "col"]>
+    tile.store %r, %y["token", "col"]
+      : tensor<?x?xf32, ["token", "col"]>, !o
+  }
+})";
+
+TEST(Session, TextExtentsFollowFromGivenArraysAndDimensions) {
+  float x[5 * 3] = {};
+  int64_t ids[] = {4, 0};
+  for (int i = 0; i < 15; ++i)
+    x[i] = static_cast<float>(i);
+  const TensorRef table = TensorRef::dense(x, DType::F32, {5, 3});
+  const TensorRef rows = TensorRef::dense(ids, DType::I64, {2});
+  auto attempt = [&](kernels::Dims dims, Arrays inputs) {
+    Result<Program> program = Program::fromText(take, "take.mlir");
+    EXPECT_TRUE(program) << program.error().str();
+    RunRequest request;
+    request.dims = std::move(dims);
+    request.inputs = std::move(inputs);
+    return runProgram(std::move(*program), request);
+  };
+  EXPECT_PASSES(attempt({}, {{"x", table}, {"ids", rows}}));
+  EXPECT_PASSES(attempt({{"token", 2}}, {{"x", table}}));
+  EXPECT_PASSES(attempt({{"col", 3}}, {{"x", table}, {"ids", rows}}));
+
+  auto refusal = [&](kernels::Dims dims, Arrays inputs) {
+    Result<RunResult> result = attempt(std::move(dims), std::move(inputs));
+    return result ? std::string() : result.error().message;
+  };
+  EXPECT_EQ(refusal({}, {{"x", table}}),
+            "dimension 'token' of kernel 'take' is not known; give --dims "
+            "token=N, or an array that has it: --input ids=FILE.npy or --input "
+            "y=FILE.npy");
+  EXPECT_EQ(refusal({{"token", 2}}, {}),
+            "extent 0 of 'x' is no dimension of the kernel and does not follow "
+            "from any; give the array with --input x=FILE.npy");
+  EXPECT_EQ(refusal({{"col", 4}}, {{"x", table}, {"ids", rows}}),
+            "dimension 'col' is 4, but axis 1 of the given array 'x' has "
+            "extent 3");
+  EXPECT_THAT(refusal({{"row", 4}}, {{"x", table}, {"ids", rows}}),
+              HasSubstr("has no dimension 'row'; it has token, col"));
 }
 
 //===----------------------------------------------------------------------===//
