@@ -103,9 +103,21 @@ ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &state) {
       return failure();
     names.push_back(builder.getStringAttr(argument.ssaName.name.drop_front()));
     Attribute value = builder.getUnitAttr();
-    if (succeeded(parser.parseOptionalEqual()) &&
-        parser.parseAttribute(value, argument.type))
-      return failure();
+    if (succeeded(parser.parseOptionalEqual())) {
+      SMLoc at = parser.getCurrentLocation();
+      if (parser.parseAttribute(value, argument.type))
+        return failure();
+      // Infinity is written as bits, "0x7F800000"; a decimal that rounds to it
+      // is a mistake.
+      auto number = dyn_cast<FloatAttr>(value);
+      StringRef begin(at.getPointer(), 2);
+      bool isDecimal = (llvm::isDigit(begin[0]) || begin[0] == '-') &&
+                       !begin.starts_with("0x");
+      if (number && number.getValue().isInfinity() && isDecimal)
+        return parser.emitError(at)
+               << "default of '" << argument.ssaName.name
+               << "' is beyond the range of " << argument.type;
+    }
     defaults.push_back(value);
     arguments.push_back(argument);
     return success();

@@ -11,6 +11,8 @@
 #include "llvm/ADT/StringExtras.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -23,7 +25,7 @@ namespace tessera {
 /// The parser recurses once per nested region, type or attribute and would
 /// exhaust the stack on hostile text.
 static constexpr int64_t maxNesting = 256;
-static constexpr uintmax_t maxTextBytes = 64 << 20;
+static constexpr int64_t maxTextBytes = 64 << 20;
 
 Result<std::string> readTextFile(const std::string &path) {
   auto usage = [&](std::string why) {
@@ -40,7 +42,7 @@ Result<std::string> readTextFile(const std::string &path) {
   uintmax_t size = std::filesystem::file_size(path, code);
   if (code)
     return usage(code.message());
-  if (size > maxTextBytes)
+  if (size > static_cast<uintmax_t>(maxTextBytes))
     return usage("found " + std::to_string(size) + " bytes, expected at most " +
                  std::to_string(maxTextBytes));
   std::ifstream file(path, std::ios::binary);
@@ -93,7 +95,7 @@ private:
     int64_t depth = 0;
     int64_t length = 0;
   };
-  static constexpr int64_t maxAliasLength = 1 << 20;
+  static constexpr int64_t maxAliasLength = 1 << 16;
   static constexpr size_t maxNumberLength = 1024;
 
   char peek() const { return at + 1 < text.size() ? text[at + 1] : '\0'; }
@@ -173,9 +175,14 @@ private:
     return {};
   }
 
-  /// The parser takes time quadratic in the digits.
+  /// The parser takes time quadratic in the digits, and reads what no f64 holds
+  /// as infinity.
   Result<void> number() {
     size_t begin = at;
+    bool startsHere = begin == 0 || (!llvm::isAlnum(text[begin - 1]) &&
+                                     text[begin - 1] != '.');
+    if (startsHere && std::isinf(std::strtod(decimal().c_str(), nullptr)))
+      return fail("found the number " + decimal() + ", which no f64 holds");
     while (llvm::isAlnum(peek()))
       ++at;
     size_t length = at - begin + 1;
@@ -186,6 +193,29 @@ private:
     return fail("found a number of " + std::to_string(length) +
                 " characters, expected at most " +
                 std::to_string(maxNumberLength));
+  }
+
+  /// The floating-point literal that begins here; empty for other numbers and
+  /// for those that are too long.
+  std::string decimal() const {
+    auto digits = [&](size_t from) {
+      while (from < text.size() && llvm::isDigit(text[from]))
+        ++from;
+      return from;
+    };
+    size_t end = digits(at);
+    if (end == text.size() || text[end] != '.')
+      return {};
+    end = digits(end + 1);
+    if (end < text.size() && llvm::toLower(text[end]) == 'e') {
+      size_t sign = end + 1;
+      if (sign < text.size() && (text[sign] == '+' || text[sign] == '-'))
+        ++sign;
+      if (size_t last = digits(sign); last > sign)
+        end = last;
+    }
+    return end - at > maxNumberLength ? std::string()
+                                      : text.substr(at, end - at);
   }
 
   Result<void> aliasOrDialectName() {
@@ -203,6 +233,12 @@ private:
       current.length += static_cast<int64_t>(found.size());
       return {};
     }
+    // Types and attributes are printed in full at every use.
+    expanded += known->second.length;
+    if (expanded > maxTextBytes)
+      return fail("the text stands for more than " +
+                  std::to_string(maxTextBytes) +
+                  " characters where its aliases are written out");
     current.length += known->second.length;
     if (current.length > maxAliasLength && !defining.empty())
       return fail("'" + defining + "' stands for more than " +
@@ -223,6 +259,8 @@ private:
   size_t lineBegin = 0;
   unsigned line = 1;
   int64_t depth = 0;
+  /// Characters that the aliases used so far stand for.
+  int64_t expanded = 0;
   /// The last character that is no space.
   char last = '\0';
   /// It was "=" or "->", after which a definition goes on.
@@ -247,11 +285,32 @@ static SourcePosition positionOf(Location loc) {
   return position;
 }
 
+Result<void> checkTextLimits(const std::string &text,
+                             const std::string &fileName) {
+  return NestingCheck(text, fileName).run();
+}
+
+/// Where the text writes `word` outside a comment; the beginning if nowhere.
+static SourcePosition positionOfWord(StringRef text, StringRef word,
+                                     const std::string &fileName) {
+  SourcePosition position{fileName, 1, 1};
+  unsigned number = 0;
+  while (!text.empty()) {
+    auto [line, rest] = text.split('\n');
+    ++number;
+    size_t column = line.take_front(line.find("//")).find(word);
+    if (column != StringRef::npos)
+      return {fileName, number, static_cast<unsigned>(column + 1)};
+    text = rest;
+  }
+  return position;
+}
+
 Result<OwningOpRef<ModuleOp>> parseTileText(const std::string &text,
                                             const std::string &fileName,
                                             MLIRContext &context) {
-  if (Result<void> nesting = NestingCheck(text, fileName).run(); !nesting)
-    return nesting.error();
+  if (Result<void> status = checkTextLimits(text, fileName); !status)
+    return status.error();
   std::optional<Error> first;
   int64_t further = 0;
   ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
@@ -279,10 +338,9 @@ Result<OwningOpRef<ModuleOp>> parseTileText(const std::string &text,
   }
   auto version = (*module)->getAttrOfType<IntegerAttr>("tile.version");
   auto at = [&](std::string message) {
-    return Error{ErrorFamily::Diagnostic,
-                 "text.version",
-                 std::move(message),
-                 {fileName, 1, 1}};
+    return Error{
+        ErrorFamily::Diagnostic, "text.version", std::move(message),
+        positionOfWord(text, version ? "tile.version" : "module", fileName)};
   };
   if (!version)
     return at("the module carries no version; expected 'module attributes "
@@ -298,25 +356,34 @@ Result<OwningOpRef<ModuleOp>> parseTileText(const std::string &text,
 
 Result<tile::KernelOp> findKernel(ModuleOp module, const std::string &fileName,
                                   const std::string &name) {
+  // Enough to choose from.
+  constexpr size_t maxNames = 32;
   tile::KernelOp found;
   std::string names;
+  size_t count = 0, matches = 0;
   for (tile::KernelOp kernel : module.getOps<tile::KernelOp>()) {
-    names += (names.empty() ? "" : ", ") + kernel.getSymName().str();
+    if (count++ < maxNames)
+      names += (names.empty() ? "" : ", ") + kernel.getSymName().str();
     if (!name.empty() && kernel.getSymName() != name)
       continue;
-    if (found)
-      return Error{ErrorFamily::Usage,
-                   "usage.kernel",
-                   "'" + fileName + "' holds several kernels; name one of " +
-                       names,
-                   {}};
+    ++matches;
     found = kernel;
   }
+  if (count > maxNames)
+    names += " and " + std::to_string(count - maxNames) + " more";
+  if (matches > 1)
+    return Error{ErrorFamily::Usage,
+                 "usage.kernel",
+                 "'" + fileName + "' holds several kernels; name one of " +
+                     names,
+                 {}};
   if (!found)
     return Error{ErrorFamily::Usage,
                  "usage.kernel",
                  "'" + fileName + "' holds no kernel" +
-                     (name.empty() ? "" : " '" + name + "'; it has " + names),
+                     (name.empty() ? ""
+                                   : " '" + name + "'; it has " +
+                                         (names.empty() ? "none" : names)),
                  {}};
   return found;
 }

@@ -22,6 +22,12 @@ namespace tessera {
 /// unreasonably large file.
 Result<std::string> readTextFile(const std::string &path);
 
+/// Fails with a Diagnostic error where the parser or the printer would recurse
+/// too deeply or take too long for the text: nesting, aliases that stand for
+/// ever longer text, numbers of very many digits, affine maps.
+Result<void> checkTextLimits(const std::string &text,
+                             const std::string &fileName);
+
 /// Parses and verifies; the text must carry a version this build reads. Every
 /// problem is a Diagnostic error at its position.
 Result<mlir::OwningOpRef<mlir::ModuleOp>>

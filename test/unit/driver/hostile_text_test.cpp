@@ -215,8 +215,42 @@ TEST(HostileText, ChoiceOfAKernel) {
   error = errorOf(inModule(""));
   EXPECT_EQ(error.family, ErrorFamily::Usage);
   EXPECT_THAT(error.message, HasSubstr("no kernel"));
+  std::string many;
+  for (int i = 0; i < 40; ++i)
+    many += "tile.kernel @k" + std::to_string(i) + "() {}\n";
+  EXPECT_THAT(errorOf(inModule(many)).message,
+              HasSubstr("name one of k0, k1, k2, "));
+  EXPECT_THAT(errorOf(inModule(many)).message, HasSubstr("k31 and 8 more"));
+  EXPECT_THAT(errorOf(inModule(many), "z").message,
+              HasSubstr("k31 and 8 more"));
   diagnosed(inModule("tile.kernel @a() {}\ntile.kernel @a() {}"));
   diagnosed(inModule("tile.kernel @a(%s: f32, %s: f32) {}"));
+}
+
+TEST(HostileText, VersionIsNamedWhereItStands) {
+  Error error = diagnosed("// tile.version is 2\n\nmodule attributes {\n"
+                          "  tile.version = 2 : i64} {\n}\n");
+  EXPECT_THAT(error.message, HasSubstr("found Tile IR version 2"));
+  EXPECT_EQ(error.where.line, 4u);
+  EXPECT_EQ(error.where.column, 3u);
+  EXPECT_EQ(diagnosed("// one\n// two\nmodule {}").where.line, 3u);
+}
+
+TEST(HostileText, NumbersBeyondTheirTypes) {
+  auto withDefault = [](const std::string &value) {
+    return inModule("tile.kernel @k(%s: f32 =\n " + value + ") {}");
+  };
+  EXPECT_THAT(diagnosed(withDefault("1.0e999")).message,
+              HasSubstr("found the number 1.0e999, which no f64 holds"));
+  Error error = diagnosed(withDefault("-1.0e39"));
+  EXPECT_THAT(error.message,
+              HasSubstr("default of '%s' is beyond the range of 'f32'"));
+  EXPECT_EQ(error.where.line, 3u);
+  EXPECT_THAT(
+      diagnosed(inKernel("%a = arith.constant 12.5E+400 : f32")).message,
+      HasSubstr("12.5E+400"));
+  for (const char *value : {"0x7F800000", "1.0e-999", "3.0e38", "-0.0"})
+    EXPECT_TRUE(Program::fromText(withDefault(value), "t.mlir").ok()) << value;
 }
 
 //===----------------------------------------------------------------------===//
@@ -291,6 +325,23 @@ TEST(HostileText, DeepWithoutBrackets) {
                         inModule("tile.kernel @k() attributes {a = #a63} {}"))
                   .message,
               HasSubstr("stands for more than"));
+  std::string doublingTypes = "!a0 = f32\n";
+  for (int i = 1; i < 60; ++i) {
+    std::string last = "!a" + std::to_string(i - 1);
+    doublingTypes +=
+        "!a" + std::to_string(i) + " = tuple<" + last + ", " + last + ">\n";
+  }
+  EXPECT_THAT(diagnosed(doublingTypes + inModule("tile.kernel @k(%x: !a59) {}"))
+                  .message,
+              HasSubstr("stands for more than"));
+  // Long by the number of uses.
+  std::string uses;
+  for (int i = 0; i < 3000; ++i)
+    uses += "tile.kernel @k" + std::to_string(i) + "() attributes {a = #a0}\n";
+  EXPECT_THAT(
+      diagnosed("#a0 = [" + repeated("1, ", 15000) + "1]\n" + inModule(uses))
+          .message,
+      HasSubstr("where its aliases are written out"));
   // Deep by aliases alone.
   for (const char *form : {" = [#b", " =\n[\n#b", "\n=#b", " = [[], {c = #b"}) {
     std::string chain = "#b0 = [1]\n";
