@@ -33,8 +33,8 @@ struct Array {
   std::vector<int64_t> extents;
 
   /// A dense array of uninitialized elements. Fails with Unsupported
-  /// (memory.exhausted) when its size does not fit 63 bits or the system has
-  /// not enough.
+  /// (memory.exhausted) when the product of its extents that are not zero, in
+  /// bytes, does not fit 63 bits, or the system has not enough memory.
   static Result<Array> allocate(DType dtype, std::vector<int64_t> extents);
 
   /// A view of the whole array, valid while the array is.
@@ -51,8 +51,10 @@ struct Array {
 /// `expected` asks for them, from unsigned integers or raw bytes of their size
 /// ('<u2', '<V2', '|u1', '|V1'). With `expected`, any other dtype is an error.
 ///
-/// Errors are of family Usage and name the file. The file's size is compared
-/// with what its header promises before memory is allocated.
+/// Errors are of family Usage; their message names the file. The file's size is
+/// compared with what its header promises before memory is allocated. The
+/// product of the extents that are not zero must fit 63 bits in bytes, even
+/// where another extent is zero.
 Result<Array> readNpy(const std::string &path,
                       std::optional<DType> expected = std::nullopt);
 
@@ -60,7 +62,7 @@ Result<Array> readNpy(const std::string &path,
 /// ('<V2', '|V1'). The data goes to a temporary file in the same directory that
 /// is renamed once it is complete: `path` holds the old file or the new one,
 /// never a part. An existing `path` must be a regular file. Errors are of
-/// family Usage and name the file.
+/// family Usage; their message names the file.
 Result<void> writeNpy(const std::string &path, const TensorRef &tensor);
 
 } // namespace tessera

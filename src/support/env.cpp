@@ -15,6 +15,8 @@
 #include <atomic>
 #include <charconv>
 #include <cstdlib>
+#include <filesystem>
+#include <system_error>
 #include <unistd.h>
 
 extern char **environ;
@@ -26,21 +28,27 @@ namespace {
 constexpr std::array<EnvEntry, 6> table = {{
     {EnvVariable::Log, "TESSERA_LOG", "0 or 1",
      "prints one line per launch to standard error, in the form of a command "
-     "that repeats it; off when unset"},
+     "that repeats it; off when unset",
+     EnvKind::Flag},
     {EnvVariable::Threads, "TESSERA_THREADS", "1 to 4096",
      "threads of the default task pool, the caller included; one per available "
-     "core when unset"},
+     "core when unset",
+     EnvKind::Integer, 1, 4096},
     {EnvVariable::SpinMicroseconds, "TESSERA_SPIN_US", "0 to 1000000",
      "microseconds an idle worker spins before it parks; 100 when unset, 2 "
-     "when there are more threads than cores"},
+     "when there are more threads than cores",
+     EnvKind::Integer, 0, 1000000},
     {EnvVariable::DumpDir, "TESSERA_DUMP_DIR", "a directory",
      "every stage of a compilation is written there; nothing is written when "
-     "unset"},
+     "unset",
+     EnvKind::Folder},
     {EnvVariable::Isa, "TESSERA_ISA", "the name of an instruction-set level",
-     "compiles for that level instead of the best one this machine has"},
+     "compiles for that level instead of the best one this machine has",
+     EnvKind::Name},
     {EnvVariable::PerfMap, "TESSERA_PERF", "0 or 1",
      "writes symbols of compiled code for perf to /tmp/perf-PID.map; off when "
-     "unset"},
+     "unset",
+     EnvKind::Flag},
 }};
 
 /// -1 until the variable has been read.
@@ -97,6 +105,42 @@ std::vector<std::string> unknownEnvVariables() {
       unknown.emplace_back(variable);
   }
   return unknown;
+}
+
+std::vector<std::string> envProblems() {
+  std::vector<std::string> problems;
+  for (const std::string &unknown : unknownEnvVariables())
+    problems.push_back("environment variable " + unknown +
+                       " is set, but Tessera reads no such variable; see "
+                       "tessera doctor");
+  for (const EnvEntry &row : table) {
+    const char *value = rawValue(row.variable);
+    if (!value)
+      continue;
+    const auto expected = [&](std::string_view effect) {
+      problems.push_back(std::string(row.name) + " is '" + value +
+                         "', expected " + std::string(row.values) + "; " +
+                         std::string(effect));
+    };
+    const std::string_view text(value);
+    switch (row.kind) {
+    case EnvKind::Flag:
+      if (text != "0" && text != "1")
+        expected("it is taken as 1");
+      break;
+    case EnvKind::Integer:
+      if (!envInteger(row.variable, row.low, row.high))
+        expected("it is ignored");
+      break;
+    case EnvKind::Folder:
+      if (std::error_code code; !std::filesystem::is_directory(text, code))
+        expected("nothing is written");
+      break;
+    case EnvKind::Name:
+      break;
+    }
+  }
+  return problems;
 }
 
 bool launchLogEnabled() {

@@ -23,6 +23,9 @@
 
 namespace tessera::support {
 
+/// The values a variable takes.
+enum class EnvKind { Flag, Integer, Folder, Name };
+
 enum class EnvVariable {
   Log,
   Threads,
@@ -40,6 +43,10 @@ struct EnvEntry {
   std::string_view values;
   /// One sentence: what it does and what holds when it is not set.
   std::string_view meaning;
+  EnvKind kind;
+  /// For integers.
+  int64_t low = 0;
+  int64_t high = 0;
 };
 
 /// All variables, in the order of the enumeration.
@@ -59,6 +66,11 @@ bool envFlag(EnvVariable variable);
 /// Names in the environment that begin with TESSERA_ and are not in the table:
 /// most likely misspelled.
 std::vector<std::string> unknownEnvVariables();
+
+/// One line for each variable that is unknown or holds a value it does not
+/// take: what was found, what was expected, what follows. Names are for their
+/// readers to judge.
+std::vector<std::string> envProblems();
 
 /// True when every launch is to be logged. Read once, then cheap.
 bool launchLogEnabled();

@@ -13,17 +13,14 @@
 #include "tessera/npy.h"
 
 #include "runtime/host/npy_header.h"
+#include "support/atomic_file.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <limits>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
@@ -37,20 +34,21 @@ constexpr size_t transferBytes = size_t{1} << 30;
 /// Elements of a strided view are gathered into a block of about this size.
 constexpr int64_t gatherBytes = 256 << 10;
 
-Error fileError(const std::string &path, std::string code,
-                std::string message) {
-  return {ErrorFamily::Usage, std::move(code), std::move(message),
-          SourcePosition{path, 0, 0}};
+Error readError(const std::string &path, std::string code,
+                const std::string &why) {
+  return {ErrorFamily::Usage,
+          std::move(code),
+          fmt::format("cannot read '{}': {}", path, why),
+          {}};
 }
 
-Error systemError(const std::string &path, std::string_view action,
-                  int reason) {
-  return fileError(path, "npy.io",
-                   fmt::format("cannot {}: {}", action, std::strerror(reason)));
+Error systemError(const std::string &path, int reason) {
+  return readError(path, "npy.io", std::strerror(reason));
 }
 
+/// Puts the file's name before what is wrong with it.
 Error atFile(Error error, const std::string &path) {
-  error.where.file = path;
+  error.message = fmt::format("cannot read '{}': {}", path, error.message);
   return error;
 }
 
@@ -64,8 +62,6 @@ public:
       ::close(number);
   }
   int get() const { return number; }
-  /// Closes now; the close can report a write error.
-  int closeNow() { return ::close(std::exchange(number, -1)); }
 
 private:
   int number;
@@ -89,32 +85,21 @@ int readAll(int file, void *target, size_t size) {
   return 0;
 }
 
-/// Writes all bytes; 0, or the reason as an errno value.
-int writeAll(int file, const void *source, size_t size) {
-  const auto *next = static_cast<const char *>(source);
-  while (size > 0) {
-    const ssize_t done = ::write(file, next, std::min(size, transferBytes));
-    if (done < 0 && errno == EINTR)
-      continue;
-    if (done < 0)
-      return errno;
-    next += done;
-    size -= static_cast<size_t>(done);
-  }
-  return 0;
-}
-
-/// The byte count of a dense array; false when it does not fit 63 bits.
+/// The byte count of a dense array. False when the product of its extents that
+/// are not zero does not fit 63 bits, even if the array has no elements: its
+/// strides would not fit either.
 bool denseBytes(DType dtype, const std::vector<int64_t> &extents,
                 int64_t &bytes) {
-  bytes = 0;
-  for (int64_t extent : extents)
-    if (extent == 0)
-      return true;
   bytes = sizeInBytes(dtype);
-  for (int64_t extent : extents)
-    if (extent < 0 || __builtin_mul_overflow(bytes, extent, &bytes))
+  bool isEmpty = false;
+  for (int64_t extent : extents) {
+    isEmpty |= extent == 0;
+    if (extent < 0 ||
+        (extent > 0 && __builtin_mul_overflow(bytes, extent, &bytes)))
       return false;
+  }
+  if (isEmpty)
+    bytes = 0;
   return true;
 }
 
@@ -183,60 +168,26 @@ Result<Array> toRowMajor(const Array &columnMajor) {
   return result;
 }
 
-/// Writes the elements of a view in row-major order; 0 or an errno value.
-int writeElements(int file, const TensorRef &tensor) {
+/// Writes the elements of a view in row-major order.
+Result<void> writeElements(support::AtomicFile &file, const TensorRef &tensor) {
   if (tensor.elements() == 0)
-    return 0;
+    return {};
   const int64_t size = sizeInBytes(tensor.dtype);
   if (isDense(tensor))
-    return writeAll(file, tensor.data,
-                    static_cast<size_t>(tensor.elements() * size));
+    return file.write(tensor.data,
+                      static_cast<size_t>(tensor.elements() * size));
   std::vector<char> block;
   block.reserve(static_cast<size_t>(gatherBytes));
-  int reason = 0;
-  const bool complete = forEachElement(tensor, [&](const char *element) {
+  Result<void> status;
+  forEachElement(tensor, [&](const char *element) {
     block.insert(block.end(), element, element + size);
     if (static_cast<int64_t>(block.size()) + size <= gatherBytes)
       return true;
-    reason = writeAll(file, block.data(), block.size());
+    status = file.write(block.data(), block.size());
     block.clear();
-    return reason == 0;
+    return status.ok();
   });
-  return complete ? writeAll(file, block.data(), block.size()) : reason;
-}
-
-/// The file that a rename to `path` should replace: where a link points to.
-Result<std::string> resolveTarget(const std::string &path) {
-  struct stat status;
-  if (::stat(path.c_str(), &status) != 0) {
-    struct stat link;
-    if (::lstat(path.c_str(), &link) == 0)
-      return fileError(path, "npy.io",
-                       "is a symbolic link to nowhere, expected a file");
-    return path;
-  }
-  if (!S_ISREG(status.st_mode))
-    return fileError(path, "npy.io",
-                     fmt::format("is {}, expected a regular file or a new name",
-                                 S_ISDIR(status.st_mode) ? "a directory"
-                                                         : "a special file"));
-  char *resolved = ::realpath(path.c_str(), nullptr);
-  if (!resolved)
-    return systemError(path, "resolve the name", errno);
-  std::string target(resolved);
-  std::free(resolved);
-  return target;
-}
-
-/// Makes the rename durable. Not every file system can; that is no failure.
-void syncDirectoryOf(const std::string &path) {
-  const size_t slash = path.rfind('/');
-  const std::string directory =
-      slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  const FileDescriptor file(
-      ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (file.get() >= 0)
-    ::fsync(file.get());
+  return status ? file.write(block.data(), block.size()) : status;
 }
 
 } // namespace
@@ -263,13 +214,13 @@ Result<Array> readNpy(const std::string &path, std::optional<DType> expected) {
   // Without O_NONBLOCK a named pipe would be waited for before it is refused.
   FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0)
-    return systemError(path, "open the file", errno);
+    return systemError(path, errno);
   struct stat status;
   if (::fstat(file.get(), &status) != 0)
-    return systemError(path, "read the file's size", errno);
+    return systemError(path, errno);
   if (!S_ISREG(status.st_mode))
-    return fileError(path, "npy.io",
-                     fmt::format("is {}, expected a regular file",
+    return readError(path, "npy.io",
+                     fmt::format("it is {}, expected a regular file",
                                  S_ISDIR(status.st_mode) ? "a directory"
                                                          : "a special file"));
   const auto fileBytes = static_cast<uint64_t>(status.st_size);
@@ -277,9 +228,9 @@ Result<Array> readNpy(const std::string &path, std::optional<DType> expected) {
   const auto readInto = [&](void *target, size_t size) -> Result<void> {
     const int reason = readAll(file.get(), target, size);
     if (reason > 0)
-      return systemError(path, "read the file", reason);
+      return systemError(path, reason);
     if (reason < 0)
-      return fileError(path, "npy.truncated",
+      return readError(path, "npy.truncated",
                        "the file became shorter while it was read");
     return {};
   };
@@ -292,7 +243,7 @@ Result<Array> readNpy(const std::string &path, std::optional<DType> expected) {
   if (!prefix)
     return atFile(prefix.error(), path);
   if (prefix->dataOffset > fileBytes)
-    return fileError(path, "npy.truncated",
+    return readError(path, "npy.truncated",
                      fmt::format("the header ends at byte {}, but the file has "
                                  "{} bytes",
                                  prefix->dataOffset, fileBytes));
@@ -317,19 +268,23 @@ Result<Array> readNpy(const std::string &path, std::optional<DType> expected) {
 
   int64_t bytes = 0;
   const uint64_t present = fileBytes - prefix->dataOffset;
-  const bool fits = denseBytes(type->dtype, header->extents, bytes);
-  if (!fits || static_cast<uint64_t>(bytes) != present)
-    return fileError(
+  const std::string shape =
+      header->extents.empty()
+          ? std::string("1")
+          : fmt::format("{}", fmt::join(header->extents, "x"));
+  if (!denseBytes(type->dtype, header->extents, bytes))
+    return readError(path, "npy.shape",
+                     fmt::format("the header promises {} elements of {}, whose "
+                                 "strides do not fit 63 bits",
+                                 shape, name(type->dtype)));
+  if (static_cast<uint64_t>(bytes) != present)
+    return readError(
         path,
-        fits && static_cast<uint64_t>(bytes) < present ? "npy.trailing"
-                                                       : "npy.truncated",
+        static_cast<uint64_t>(bytes) < present ? "npy.trailing"
+                                               : "npy.truncated",
         fmt::format("the header promises {} elements of {} ({} bytes), but the "
                     "file has {} bytes of data",
-                    header->extents.empty()
-                        ? std::string("1")
-                        : fmt::format("{}", fmt::join(header->extents, "x")),
-                    name(type->dtype),
-                    fits ? std::to_string(bytes) : "more than 2^63", present));
+                    shape, name(type->dtype), bytes, present));
 
   Result<Array> array = Array::allocate(type->dtype, header->extents);
   if (!array)
@@ -337,7 +292,7 @@ Result<Array> readNpy(const std::string &path, std::optional<DType> expected) {
   // head may hold the first data bytes of a very short header; read again from
   // the right place.
   if (::lseek(file.get(), static_cast<off_t>(prefix->dataOffset), SEEK_SET) < 0)
-    return systemError(path, "read the file", errno);
+    return systemError(path, errno);
   if (Result<void> result =
           readInto(array->buffer.data(), static_cast<size_t>(bytes));
       !result)
@@ -360,39 +315,28 @@ Result<void> writeNpy(const std::string &path, const TensorRef &tensor) {
                      denseBytes(tensor.dtype, tensor.extents, bytes) &&
                      reachableBytes(tensor) && (tensor.data || bytes == 0);
   if (!sound)
-    return fileError(path, "npy.view",
-                     fmt::format("cannot write a view of extents {} with "
-                                 "strides {}: it is not one of memory",
-                                 fmt::join(tensor.extents, "x"),
-                                 fmt::join(tensor.strides, ",")));
-  Result<std::string> target = resolveTarget(path);
-  if (!target)
-    return target.error();
-
-  static std::atomic<unsigned> counter{0};
-  const std::string temporary =
-      fmt::format("{}.{}-{}.tmp", *target, ::getpid(), counter.fetch_add(1));
-  FileDescriptor file(
-      ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-  if (file.get() < 0)
-    return systemError(path, fmt::format("create '{}'", temporary), errno);
-
+    return Error{ErrorFamily::Usage,
+                 "npy.view",
+                 fmt::format("cannot write '{}': a view of extents {} with "
+                             "strides {} is not one of memory",
+                             path, fmt::join(tensor.extents, "x"),
+                             fmt::join(tensor.strides, ",")),
+                 {}};
+  const auto asNpy = [](Error error) {
+    error.code = "npy.io";
+    return error;
+  };
+  Result<support::AtomicFile> file = support::AtomicFile::create(path);
+  if (!file)
+    return asNpy(file.error());
   const std::string header =
       runtime::printNpyHeader(tensor.dtype, tensor.extents);
-  int reason = writeAll(file.get(), header.data(), header.size());
-  if (reason == 0)
-    reason = writeElements(file.get(), tensor);
-  if (reason == 0 && ::fsync(file.get()) != 0)
-    reason = errno;
-  if (file.closeNow() != 0 && reason == 0)
-    reason = errno;
-  if (reason == 0 && ::rename(temporary.c_str(), target->c_str()) != 0)
-    reason = errno;
-  if (reason != 0) {
-    ::unlink(temporary.c_str());
-    return systemError(path, "write the file", reason);
-  }
-  syncDirectoryOf(*target);
+  if (Result<void> status = file->write(header.data(), header.size()); !status)
+    return asNpy(status.error());
+  if (Result<void> status = writeElements(*file, tensor); !status)
+    return asNpy(status.error());
+  if (Result<void> status = file->commit(); !status)
+    return asNpy(status.error());
   return {};
 }
 

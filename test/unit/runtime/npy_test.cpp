@@ -61,7 +61,9 @@ protected:
     ASSERT_FALSE(result.ok()) << code << " " << text;
     EXPECT_EQ(result.error().code, code) << result.error().message;
     EXPECT_EQ(result.error().family, ErrorFamily::Usage);
-    EXPECT_EQ(result.error().where.file, path("in.npy"));
+    EXPECT_TRUE(result.error().message.starts_with("cannot read '" +
+                                                   path("in.npy") + "': "))
+        << result.error().message;
     EXPECT_NE(result.error().message.find(text), std::string::npos)
         << result.error().message;
   }
@@ -242,12 +244,16 @@ TEST_F(Npy, RefusesBadFiles) {
   // Lying and overflowing shapes, in small files.
   expectError(npy(dict("<f4", "(1000000000000,)"), counting(24)),
               "npy.truncated");
-  expectError(npy(dict("<f8", "(4611686018427387904, 4)"), ""), "npy.truncated",
-              "more than 2^63");
+  expectError(npy(dict("<f8", "(4611686018427387904, 4)"), ""), "npy.shape",
+              "do not fit 63 bits");
   expectError(npy(dict("<f8", "(99999999999999999999,)"), ""), "npy.header",
               "does not fit 63 bits");
-  EXPECT_TRUE(
-      readNpy(put(npy(dict("<f8", "(9223372036854775807, 0)"), ""))).ok());
+  // An empty array has strides too, wherever the zero stands.
+  for (const char *shape :
+       {"(9223372036854775807, 0)", "(0, 9223372036854775807)",
+        "(4294967296, 0, 4294967296)"})
+    expectError(npy(dict("<f8", shape), ""), "npy.shape", "do not fit 63 bits");
+  EXPECT_TRUE(readNpy(put(npy(dict("<f8", "(0, 1000000000000)"), ""))).ok());
   std::string manyExtents = "(";
   for (int i = 0; i < 70; ++i)
     manyExtents += "1, ";
@@ -285,6 +291,16 @@ TEST_F(Npy, RefusesBadDictionaries) {
 
 TEST_F(Npy, RefusesWhatIsNoRegularFile) {
   EXPECT_EQ(readNpy(path("missing.npy")).error().code, "npy.io");
+  EXPECT_EQ(readNpy(path("missing.npy")).error().message,
+            "cannot read '" + path("missing.npy") +
+                "': No such file or directory");
+  const float one = 1;
+  EXPECT_EQ(
+      writeNpy(path("none/a.npy"),
+               TensorRef::dense(const_cast<float *>(&one), DType::F32, {}))
+          .error()
+          .message,
+      "cannot write '" + path("none/a.npy") + "': No such file or directory");
   const auto onDirectory = readNpy(directory.string());
   EXPECT_NE(onDirectory.error().message.find("directory"), std::string::npos);
   EXPECT_EQ(readNpy("/dev/null").error().code, "npy.io");

@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "support/atomic_file.h"
 #include "support/env.h"
 #include "support/guarded_buffer.h"
 #include "support/hash.h"
@@ -16,10 +17,14 @@
 #include "support/timing.h"
 
 #include <cmath>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <gtest/gtest.h>
 #include <set>
+#include <sys/wait.h>
+#include <unistd.h>
 
 using namespace tessera;
 using namespace tessera::support;
@@ -117,6 +122,84 @@ TEST(Env, NamesMisspelledVariables) {
   EXPECT_NE(std::find(unknown.begin(), unknown.end(), "TESSERA_LOGG"),
             unknown.end());
   ::unsetenv("TESSERA_LOGG");
+}
+
+TEST(Env, NamesBadValues) {
+  const auto problems = [](const char *variable, const char *value) {
+    ::setenv(variable, value, 1);
+    std::vector<std::string> found = envProblems();
+    ::unsetenv(variable);
+    return found;
+  };
+  using Lines = std::vector<std::string>;
+  EXPECT_EQ(problems("TESSERA_THREADS", "none"),
+            Lines{"TESSERA_THREADS is 'none', expected 1 to 4096; it is "
+                  "ignored"});
+  EXPECT_EQ(problems("TESSERA_LOG", "yes"),
+            Lines{"TESSERA_LOG is 'yes', expected 0 or 1; it is taken as 1"});
+  EXPECT_EQ(problems("TESSERA_DUMP_DIR", "/nowhere"),
+            Lines{"TESSERA_DUMP_DIR is '/nowhere', expected a directory; "
+                  "nothing is written"});
+  EXPECT_EQ(problems("TESSERA_LOGG", "1").size(), 1u);
+  for (const char *good : {"1", "4096", ""})
+    EXPECT_EQ(problems("TESSERA_THREADS", good), Lines{}) << good;
+}
+
+class AtomicFileTest : public testing::Test {
+protected:
+  AtomicFileTest()
+      : folder(std::filesystem::temp_directory_path() /
+               ("tessera_atomic_" + std::to_string(::getpid()))) {
+    std::filesystem::remove_all(folder);
+    std::filesystem::create_directory(folder);
+  }
+  ~AtomicFileTest() override { std::filesystem::remove_all(folder); }
+  std::string path(const char *name) const { return (folder / name).string(); }
+  std::vector<std::string> names() const {
+    std::vector<std::string> found;
+    for (const auto &entry : std::filesystem::directory_iterator(folder))
+      found.push_back(entry.path().filename().string());
+    return found;
+  }
+
+  std::filesystem::path folder;
+};
+
+TEST_F(AtomicFileTest, AppearsWhenCommitted) {
+  {
+    Result<AtomicFile> dropped = AtomicFile::create(path("a"));
+    ASSERT_TRUE(dropped.ok());
+    EXPECT_TRUE(dropped->write("xyz", 3).ok());
+    EXPECT_EQ(names().size(), 1u);
+  }
+  EXPECT_EQ(names().size(), 0u);
+  Result<AtomicFile> kept = AtomicFile::create(path("a"));
+  ASSERT_TRUE(kept.ok());
+  EXPECT_TRUE(kept->write("xyz", 3).ok());
+  EXPECT_TRUE(kept->commit().ok());
+  EXPECT_EQ(names(), std::vector<std::string>{"a"});
+  EXPECT_EQ(std::filesystem::file_size(path("a")), 3u);
+  EXPECT_EQ(AtomicFile::create(folder.string()).error().message,
+            "cannot write '" + folder.string() +
+                "': it is a directory, expected a regular file or a new name");
+}
+
+TEST_F(AtomicFileTest, SignalsRemoveWhatIsUnfinished) {
+  for (const int number : {SIGTERM, SIGINT, SIGHUP}) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      removeTemporaryFilesOnSignals();
+      Result<AtomicFile> a = AtomicFile::create(path("a"));
+      Result<AtomicFile> b = AtomicFile::create(path("b"));
+      if (a.ok() && b.ok() && a->write("x", 1).ok())
+        ::raise(number);
+      ::_exit(7);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == number) << status;
+    EXPECT_EQ(names(), std::vector<std::string>{});
+  }
 }
 
 TEST(GuardedBuffer, IsPoisonedAndTouchesItsEdge) {
