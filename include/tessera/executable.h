@@ -23,6 +23,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -122,6 +123,9 @@ struct LaunchOptions {
   int threads = 0;
   /// The pool that runs the tasks; null means the process-wide default pool.
   TaskPool *pool = nullptr;
+  /// Options that the verbose log adds to the command, "--seed 3": what made
+  /// the arguments.
+  std::string_view logOptions = {};
 };
 
 class PreparedLaunch;

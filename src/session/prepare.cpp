@@ -13,6 +13,7 @@
 #include "fmt/ranges.h"
 
 #include <algorithm>
+#include <cctype>
 
 namespace tessera::session {
 
@@ -221,21 +222,53 @@ CompileRequest CompiledOperator::State::compileRequest() const {
   return compile;
 }
 
-/// The command line that compiles this again, without scalars and threads.
+/// A word of a command line as a shell needs it.
+static std::string shellWord(const std::string &text) {
+  bool isPlain = !text.empty() &&
+                 std::all_of(text.begin(), text.end(), [](unsigned char c) {
+                   return std::isalnum(c) ||
+                          std::string_view("_-+=./,:@%").find(char(c)) !=
+                              std::string_view::npos;
+                 });
+  if (isPlain)
+    return text;
+  std::string quoted = "'";
+  for (char c : text)
+    quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+/// The command line that compiles this again, without scalars, threads and
+/// seed.
 std::string CompiledOperator::State::command() const {
-  if (!op)
-    return {};
+  std::string line = "tessera run ";
   std::string extents;
-  for (std::string_view dim : op->dims)
-    extents += fmt::format("{}{}={}", extents.empty() ? "" : ",", dim,
-                           dims.find(dim)->second);
-  std::string line =
-      fmt::format("tessera run {} --dims {} --dtype {} --isa {}{}{}", op->name,
-                  extents, name(request.dtype), name(request.isa),
-                  program.tier() == Tier::Strict ? " --tier strict"
-                  : program.tier() == Tier::Fast ? " --tier fast"
-                                                 : "",
-                  request.validate ? "" : " --no-validate");
+  auto addExtent = [&](std::string_view dim, int64_t extent) {
+    extents +=
+        fmt::format("{}{}={}", extents.empty() ? " --dims " : ",", dim, extent);
+  };
+  if (op) {
+    for (std::string_view dim : op->dims)
+      addExtent(dim, dims.find(dim)->second);
+    line +=
+        fmt::format("{}{} --dtype {}", op->name, extents, name(request.dtype));
+  } else {
+    for (const auto &[dim, extent] : request.dims)
+      addExtent(dim, extent);
+    line += fmt::format("{} --kernel {}{}", shellWord(program.fileName()),
+                        program.name(), extents);
+  }
+  line += fmt::format(" --isa {}", name(request.isa));
+  if (op ? program.tier() != Tier::Default : request.tier.has_value())
+    line += program.tier() == Tier::Strict ? " --tier strict"
+            : program.tier() == Tier::Fast ? " --tier fast"
+                                           : " --tier default";
+  if (!request.validate)
+    line += " --no-validate";
+  for (const auto &[name, file] : request.inputFiles)
+    line += " --input " + shellWord(name + "=" + file);
+  if (!op)
+    return line;
   // What the trace fixed: constants, and the optional parameters that are
   // there.
   const Kernel source = op->kernel();
@@ -252,7 +285,8 @@ std::string CompiledOperator::State::command() const {
                                parameter.name) != request.present.end() ||
                      request.inputs.count(parameter.name) > 0;
     if (parameter.optional && isPresent &&
-        parameter.kind == ParameterInfo::Kind::View)
+        parameter.kind == ParameterInfo::Kind::View &&
+        request.inputFiles.count(parameter.name) == 0)
       line +=
           (parameter.writable ? " --output " : " --input ") + parameter.name;
   }

@@ -97,6 +97,8 @@ Result<void> CompiledOperator::State::launch(const RunValues &values) {
     LaunchOptions options;
     options.threads = values.threads;
     options.pool = values.pool;
+    std::string seed = fmt::format("--seed {}", values.seed);
+    options.logOptions = seed;
     return kernel->executable.launch(arguments, options);
   }
   InterpretOptions options;
@@ -116,6 +118,8 @@ Result<void> CompiledOperator::State::time(const RunValues &values,
   LaunchOptions options;
   options.threads = values.threads;
   options.pool = values.pool;
+  std::string seed = fmt::format("--seed {}", values.seed);
+  options.logOptions = seed;
   Result<PreparedLaunch> prepared =
       kernel->executable.prepare(arguments, options);
   if (!prepared)

@@ -57,6 +57,8 @@ struct RunRequest {
   std::vector<std::string> present = {};
   /// Arrays to use instead of generated ones, copied by every run.
   Arrays inputs = {};
+  /// The files that arrays of `inputs` were read from, for the log alone.
+  std::map<std::string, std::string, std::less<>> inputFiles = {};
   Backend backend = Backend::Cpu;
   Isa isa = hostIsa();
   /// Default for an operator, what the text says for a program.

@@ -310,7 +310,8 @@ Result<void> bindArguments(const ExecutableInfo &info,
 }
 
 std::string describeLaunch(const ExecutableInfo &info,
-                           std::span<const Argument> arguments, int threads) {
+                           std::span<const Argument> arguments,
+                           const LaunchOptions &options) {
   std::string line =
       info.command.empty() ? "tessera run " + info.kernel : info.command;
   std::string views;
@@ -330,8 +331,10 @@ std::string describeLaunch(const ExecutableInfo &info,
           fmt::format(" --set {}={}", parameter, numberOf(arguments[i]).str());
     }
   }
-  if (threads > 0)
-    line += fmt::format(" --threads {}", threads);
+  if (options.threads > 0)
+    line += fmt::format(" --threads {}", options.threads);
+  if (!options.logOptions.empty())
+    line += fmt::format(" {}", options.logOptions);
   return line + "  #" + views;
 }
 

@@ -38,10 +38,11 @@ Result<void> bindArguments(const ExecutableInfo &info,
                            BoundArguments &bound);
 
 /// One line that repeats a launch as far as a command line can: the kernel's
-/// command, scalars and threads, then a comment with dtype, extents and strides
-/// of each view. `threads` 0 prints none.
+/// command, scalars, threads (0 prints none) and what the options add, then a
+/// comment with dtype, extents and strides of each view.
 std::string describeLaunch(const ExecutableInfo &info,
-                           std::span<const Argument> arguments, int threads);
+                           std::span<const Argument> arguments,
+                           const LaunchOptions &options);
 
 } // namespace tessera::runtime
 

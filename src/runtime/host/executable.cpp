@@ -195,8 +195,8 @@ Result<void> Executable::launch(std::span<const Argument> arguments,
   const support::Stopwatch watch;
   Result<void> result = launchChecked(*shared, arguments, options);
   const double microseconds = watch.microseconds();
-  logLaunch(runtime::describeLaunch(*shared, arguments, options.threads),
-            microseconds, result);
+  logLaunch(runtime::describeLaunch(*shared, arguments, options), microseconds,
+            result);
   return result;
 }
 
@@ -224,8 +224,7 @@ Result<PreparedLaunch> Executable::prepare(std::span<const Argument> arguments,
     return scratch.error();
   state->scratch = std::move(*scratch);
   if (support::launchLogEnabled())
-    state->description =
-        runtime::describeLaunch(*shared, arguments, options.threads);
+    state->description = runtime::describeLaunch(*shared, arguments, options);
   return PreparedLaunch(std::move(state));
 }
 
