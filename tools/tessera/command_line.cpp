@@ -7,19 +7,13 @@
 
 #include "tools/tessera/command_line.h"
 
-#include "support/env.h"
-
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
+#include <limits>
 #include <set>
-#include <unistd.h>
 
 namespace tessera::cli {
 
@@ -75,17 +69,21 @@ std::optional<Number> parseNumber(const std::string &text) {
 }
 
 Result<kernels::Dims> parseDims(const std::vector<std::string> &texts) {
-  Result<std::vector<Assignment>> parsed = assignments("--dims", texts, true);
+  Result<std::vector<std::string>> entries = splitList("--dims", texts);
+  if (!entries)
+    return entries.error();
+  Result<std::vector<Assignment>> parsed =
+      assignments("--dims", *entries, true);
   if (!parsed)
     return parsed.error();
   kernels::Dims dims;
   for (const Assignment &dim : *parsed) {
-    std::optional<int64_t> extent = parseNumber<int64_t>(dim.value);
-    if (!extent || *extent < 0)
-      return usage("dims", fmt::format("--dims {}={}: expected a whole number, "
-                                       "0 or more",
-                                       dim.name, dim.value));
-    dims.emplace(dim.name, *extent);
+    Result<uint64_t> extent =
+        parseWhole(fmt::format("--dims {}={}", dim.name, dim.value), dim.value,
+                   0, std::numeric_limits<int64_t>::max());
+    if (!extent)
+      return extent.error();
+    dims.emplace(dim.name, static_cast<int64_t>(*extent));
   }
   return dims;
 }
@@ -121,20 +119,24 @@ Result<Tier> parseTier(const std::string &text) {
       "tier", fmt::format("--tier {}: expected strict, default or fast", text));
 }
 
-Result<session::Backend> parseTarget(const std::string &text) {
+Result<session::Backend> parseTarget(const std::string &text,
+                                     bool compileOnly) {
   if (text == "cpu")
     return session::Backend::Cpu;
-  if (text == "interp")
+  if (text == "interp" && !compileOnly)
     return session::Backend::Interpreter;
+  const char *known = compileOnly ? "cpu" : "cpu or interp";
   if (text == "cuda" || text == "metal")
     return Error{ErrorFamily::Unsupported,
                  "unsupported.target",
                  fmt::format("--target {}: this build generates code for CPUs "
-                             "only; use cpu or interp",
-                             text),
+                             "only; use {}",
+                             text, known),
                  {}};
-  return usage("target",
-               fmt::format("--target {}: expected cpu or interp", text));
+  if (text == "interp")
+    return usage("target", "--target interp: the interpreter runs kernels and "
+                           "compiles none, expected cpu; see tessera run");
+  return usage("target", fmt::format("--target {}: expected {}", text, known));
 }
 
 /// Edit distance, for "did you mean".
@@ -235,10 +237,10 @@ Result<void> readInputs(const CommonOptions &options, Subject &subject,
     Result<Array> read = readNpy(input.value, array->dtype);
     if (!read) {
       Error error = read.error();
-      error.message = fmt::format("--input {}={}: {}", input.name, input.value,
-                                  error.message);
+      error.message = fmt::format("--input {}: {}", input.name, error.message);
       return error;
     }
+    subject.request.inputFiles.emplace(input.name, input.value);
     subject.arrays.push_back(std::make_unique<Array>(std::move(*read)));
     subject.request.inputs.emplace(input.name, subject.arrays.back()->view());
   }
@@ -246,12 +248,12 @@ Result<void> readInputs(const CommonOptions &options, Subject &subject,
 }
 
 Result<void> readOutputs(const CommonOptions &options, Subject &subject,
-                         const std::vector<ArrayName> &arrays) {
+                         const std::vector<ArrayName> &arrays,
+                         OutputPaths &paths) {
   Result<std::vector<Assignment>> outputs =
       assignments("--output", options.outputs, false);
   if (!outputs)
     return outputs.error();
-  std::set<std::string> files;
   for (const Assignment &output : *outputs) {
     const ArrayName *array = findName(arrays, output.name);
     if (!array || !array->writable)
@@ -264,12 +266,10 @@ Result<void> readOutputs(const CommonOptions &options, Subject &subject,
       subject.request.present.push_back(output.name);
     if (!output.hasValue)
       continue;
-    std::string option = "--output " + output.name;
-    if (Result<void> status = checkWritable(output.value, option); !status)
+    if (Result<void> status =
+            paths.take(output.value, "--output " + output.name);
+        !status)
       return status.error();
-    if (!files.insert(output.value).second)
-      return usage("output", fmt::format("{}: '{}' is given for two outputs",
-                                         option, output.value));
     subject.outputFiles.emplace_back(output.name, output.value);
   }
   return {};
@@ -286,7 +286,6 @@ void addCommonOptions(CLI::App &verb, CommonOptions &options) {
                   "extents of dimensions; what arrays imply may be left out, "
                   "without any an operator has default extents")
       ->type_name("NAME=N,...")
-      ->delimiter(',')
       ->allow_extra_args(false);
   verb.add_option("--dtype", options.dtype,
                   "storage type of an operator's floating arrays (default f32)")
@@ -322,11 +321,54 @@ void addCommonOptions(CLI::App &verb, CommonOptions &options) {
       ->type_name("FILE");
 }
 
-Result<Subject> makeSubject(const CommonOptions &options, SubjectOptions how) {
+void addCompileOnlyOptions(CLI::App &verb, CommonOptions &options,
+                           const std::string &validateHelp) {
+  addCommonOptions(verb, options);
+  verb.remove_option(verb.get_option("--output"));
+  verb.add_option("--target", options.target, "cpu")
+      ->type_name("cpu")
+      ->capture_default_str();
+  verb.add_flag("--validate,!--no-validate", options.validate, validateHelp);
+}
+
+Result<uint64_t> parseWhole(std::string_view option, const std::string &text,
+                            uint64_t low, uint64_t high) {
+  std::optional<uint64_t> number = parseNumber<uint64_t>(text);
+  if (number && *number >= low && *number <= high)
+    return *number;
+  std::string name(option);
+  if (!name.ends_with(text))
+    name += " " + text;
+  return usage("number",
+               fmt::format("{}: expected a whole number in decimal digits, {} "
+                           "to {}",
+                           name, low, high));
+}
+
+Result<std::vector<std::string>>
+splitList(std::string_view option, const std::vector<std::string> &texts) {
+  std::vector<std::string> entries;
+  for (const std::string &text : texts)
+    for (size_t begin = 0; begin <= text.size();) {
+      size_t end = std::min(text.find(',', begin), text.size());
+      if (end == begin)
+        return usage("option", fmt::format("{}: found '{}' with an empty "
+                                           "entry, expected entries with one "
+                                           "comma between them",
+                                           option, text));
+      entries.push_back(text.substr(begin, end - begin));
+      begin = end + 1;
+    }
+  return entries;
+}
+
+Result<Subject> makeSubject(const CommonOptions &options,
+                            const SubjectOptions &how) {
   Subject subject;
   session::RunRequest &request = subject.request;
 
-  Result<session::Backend> backend = parseTarget(options.target);
+  Result<session::Backend> backend =
+      parseTarget(options.target, how.compileOnly);
   if (!backend)
     return backend.error();
   request.backend = *backend;
@@ -336,7 +378,7 @@ Result<Subject> makeSubject(const CommonOptions &options, SubjectOptions how) {
       return tier.error();
     request.tier = *tier;
   }
-  Result<Isa> isa = parseIsa(options.isa, how.otherHosts);
+  Result<Isa> isa = parseIsa(options.isa, how.compileOnly);
   if (!isa) {
     Error error = isa.error();
     error.message = "--isa: " + error.message;
@@ -352,8 +394,12 @@ Result<Subject> makeSubject(const CommonOptions &options, SubjectOptions how) {
   if (!settings)
     return settings.error();
   request.settings = std::move(*settings);
+  OutputPaths paths;
+  for (const auto &[path, option] : how.files)
+    if (Result<void> status = paths.take(path, option); !status)
+      return status.error();
   if (!options.json.empty())
-    if (Result<void> status = checkWritable(options.json, "--json"); !status)
+    if (Result<void> status = paths.take(options.json, "--json"); !status)
       return status.error();
 
   subject.op = kernels::findOperator(options.what);
@@ -386,7 +432,8 @@ Result<Subject> makeSubject(const CommonOptions &options, SubjectOptions how) {
   std::vector<ArrayName> arrays = arrayNames(subject);
   if (Result<void> status = readInputs(options, subject, arrays); !status)
     return status.error();
-  if (Result<void> status = readOutputs(options, subject, arrays); !status)
+  if (Result<void> status = readOutputs(options, subject, arrays, paths);
+      !status)
     return status.error();
   return subject;
 }
@@ -403,67 +450,23 @@ Result<session::Compilation> Subject::compile(session::Assume assume) {
   return session::compileProgram(std::move(*program), request, assume);
 }
 
-int report(const Error &error) {
-  // Positions of library sources say nothing to a user of the command line.
+Result<void> writeReport(const CommonOptions &options,
+                         const std::string &text) {
+  if (options.json.empty())
+    return {};
+  return writeFile(options.json, text + "\n", "--json");
+}
+
+int report(const Error &error, const std::string &file) {
+  // Positions of library sources say nothing to a user of the command line,
+  // those of the file do.
   Error shown = error;
-  if (shown.family == ErrorFamily::Launch || shown.family == ErrorFamily::Usage)
+  bool isCall =
+      shown.family == ErrorFamily::Launch || shown.family == ErrorFamily::Usage;
+  if (isCall && (file.empty() || shown.where.file != file))
     shown.where = {};
   fmt::print(stderr, "tessera: {}\n", shown.str());
   return exitCode(error.family);
-}
-
-Result<void> checkWritable(const std::string &path, std::string_view option) {
-  if (path == "-")
-    return {};
-  std::error_code code;
-  std::filesystem::path target(path);
-  std::filesystem::path folder =
-      target.has_parent_path() ? target.parent_path() : ".";
-  auto fail = [&](std::string why) {
-    return usage("file",
-                 fmt::format("{}: cannot write '{}': {}", option, path, why));
-  };
-  if (!std::filesystem::is_directory(folder, code))
-    return fail(fmt::format("there is no folder '{}'", folder.string()));
-  if (::access(folder.c_str(), W_OK) != 0)
-    return fail(
-        fmt::format("folder '{}': {}", folder.string(), std::strerror(errno)));
-  if (std::filesystem::exists(target, code) &&
-      !std::filesystem::is_regular_file(target, code))
-    return fail("it is there and no regular file");
-  return {};
-}
-
-Result<void> writeFile(const std::string &path, std::string_view content,
-                       std::string_view option) {
-  if (path == "-") {
-    std::fwrite(content.data(), 1, content.size(), stdout);
-    if (std::fflush(stdout) == 0)
-      return {};
-    return usage("file", fmt::format("{}: standard output: {}", option,
-                                     std::strerror(errno)));
-  }
-  if (Result<void> status = checkWritable(path, option); !status)
-    return status.error();
-  std::string temporary = fmt::format("{}.tmp-{}", path, ::getpid());
-  {
-    std::ofstream file(temporary, std::ios::binary | std::ios::trunc);
-    file.write(content.data(), static_cast<std::streamsize>(content.size()));
-    file.close();
-    if (!file) {
-      int reason = errno;
-      ::unlink(temporary.c_str());
-      return usage("file", fmt::format("{}: cannot write '{}': {}", option,
-                                       path, std::strerror(reason)));
-    }
-  }
-  if (std::rename(temporary.c_str(), path.c_str()) != 0) {
-    int reason = errno;
-    ::unlink(temporary.c_str());
-    return usage("file", fmt::format("{}: cannot rename to '{}': {}", option,
-                                     path, std::strerror(reason)));
-  }
-  return {};
 }
 
 std::string shapeText(const std::vector<int64_t> &extents) {

@@ -16,6 +16,7 @@
 
 #include "session/session.h"
 #include "tessera/npy.h"
+#include "tools/tessera/files.h"
 
 #include "CLI/CLI.hpp"
 
@@ -62,26 +63,36 @@ struct Subject {
 
 /// Adds OP|FILE and the common options to a verb.
 void addCommonOptions(CLI::App &verb, CommonOptions &options);
+/// The same for a verb that compiles and does not run: it writes no arrays.
+void addCompileOnlyOptions(CLI::App &verb, CommonOptions &options,
+                           const std::string &validateHelp);
 
 struct SubjectOptions {
-  /// Accept instruction sets that this machine cannot run.
-  bool otherHosts = false;
+  /// Nothing is run: accept instruction sets that this machine cannot run, and
+  /// no interpreter.
+  bool compileOnly = false;
+  /// Files that the verb writes besides arrays and the report: path and option.
+  std::vector<std::pair<std::string, std::string>> files = {};
 };
 /// Reads files and turns text into a request. Every error names the option it
 /// is about.
 Result<Subject> makeSubject(const CommonOptions &options,
-                            SubjectOptions how = {});
+                            const SubjectOptions &how = {});
 
-/// Prints the error and returns its exit status.
-int report(const Error &error);
+/// The one form of whole numbers in options: decimal digits, within bounds.
+Result<uint64_t> parseWhole(std::string_view option, const std::string &text,
+                            uint64_t low, uint64_t high);
 
-/// Writes a file through a temporary name in the same folder; "-" is standard
-/// output.
-Result<void> writeFile(const std::string &path, std::string_view content,
-                       std::string_view option);
+/// The entries of an option that takes "A,B" and may be repeated.
+Result<std::vector<std::string>>
+splitList(std::string_view option, const std::vector<std::string> &texts);
 
-/// Fails where `path` certainly cannot be written, before work is done.
-Result<void> checkWritable(const std::string &path, std::string_view option);
+/// Writes the execution report where --json wants it.
+Result<void> writeReport(const CommonOptions &options, const std::string &text);
+
+/// Prints the error and returns its exit status. `file` is the user's text, if
+/// any: positions in it are shown.
+int report(const Error &error, const std::string &file = "");
 
 /// "17x65".
 std::string shapeText(const std::vector<int64_t> &extents);

@@ -28,8 +28,11 @@ Error usage(std::string code, std::string message) {
 }
 
 Result<int> compile(const CompileOptions &options) {
+  Result<std::vector<std::string>> emit = splitList("--emit", options.emit);
+  if (!emit)
+    return emit.error();
   std::set<std::string> kinds;
-  for (const std::string &kind : options.emit) {
+  for (const std::string &kind : *emit) {
     if (kind == "so" || kind == "ptx" || kind == "cubin" || kind == "msl")
       return Error{ErrorFamily::Unsupported,
                    "unsupported.emit",
@@ -53,11 +56,10 @@ Result<int> compile(const CompileOptions &options) {
     return usage("file", fmt::format("-o {}: expected the object's name, the "
                                      "header's ends in .h",
                                      options.path));
-  for (const std::string &path : {options.path, headerPath})
-    if (Result<void> status = checkWritable(path, "-o"); !status)
-      return status.error();
-
-  Result<Subject> subject = makeSubject(options.common, {.otherHosts = true});
+  SubjectOptions how{.compileOnly = true, .files = {{options.path, "-o"}}};
+  if (both)
+    how.files.emplace_back(headerPath, "the header of -o");
+  Result<Subject> subject = makeSubject(options.common, how);
   if (!subject)
     return subject.error();
   Isa isa = subject->request.isa;
@@ -77,11 +79,10 @@ Result<int> compile(const CompileOptions &options) {
             "-o");
         !status)
       return status.error();
-  if (!options.common.json.empty())
-    if (Result<void> status = writeFile(
-            options.common.json, compiled->kernel.report + "\n", "--json");
-        !status)
-      return status.error();
+  if (Result<void> status =
+          writeReport(options.common, compiled->kernel.report);
+      !status)
+    return status.error();
   return 0;
 }
 
@@ -91,18 +92,13 @@ Action addCompile(CLI::App &app) {
   auto options = std::make_shared<CompileOptions>();
   CLI::App *verb = app.add_subcommand(
       "compile", "an object file and a C header for other programs");
-  addCommonOptions(*verb, options->common);
-  verb->remove_option(verb->get_option("--output"));
-  verb->add_option("--target", options->common.target, "cpu")
-      ->type_name("cpu")
-      ->capture_default_str();
-  verb->add_flag("--validate,!--no-validate", options->common.validate,
-                 "with a first stage that checks data-dependent indices (off)");
+  addCompileOnlyOptions(
+      *verb, options->common,
+      "with a first stage that checks data-dependent indices (off)");
   verb->add_option("--emit", options->emit,
                    "obj, header, or obj,header: then -o names the object and "
                    "the header stands beside it")
       ->type_name("obj|header")
-      ->delimiter(',')
       ->allow_extra_args(false)
       ->required();
   verb->add_option("-o", options->path, "the file to write")
@@ -114,7 +110,7 @@ Action addCompile(CLI::App &app) {
                "  cc main.c softmax.o");
   return [options] {
     Result<int> status = compile(*options);
-    return status ? *status : report(status.error());
+    return status ? *status : report(status.error(), options->common.what);
   };
 }
 

@@ -29,7 +29,7 @@ Result<int> explain(const ExplainOptions &options) {
                              "asm",
                              stage),
                  {}};
-  Result<Subject> subject = makeSubject(options.common, {.otherHosts = true});
+  Result<Subject> subject = makeSubject(options.common, {.compileOnly = true});
   if (!subject)
     return subject.error();
   std::string text;
@@ -47,11 +47,10 @@ Result<int> explain(const ExplainOptions &options) {
     text = renderReport(compiled->kernel.report);
   if (options.common.json != "-")
     fmt::print("{}", text);
-  if (!options.common.json.empty())
-    if (Result<void> status = writeFile(
-            options.common.json, compiled->kernel.report + "\n", "--json");
-        !status)
-      return status.error();
+  if (Result<void> status =
+          writeReport(options.common, compiled->kernel.report);
+      !status)
+    return status.error();
   return 0;
 }
 
@@ -61,13 +60,8 @@ Action addExplain(CLI::App &app) {
   auto options = std::make_shared<ExplainOptions>();
   CLI::App *verb = app.add_subcommand(
       "explain", "show what was decided and emitted, without running");
-  addCommonOptions(*verb, options->common);
-  verb->remove_option(verb->get_option("--output"));
-  verb->add_option("--target", options->common.target, "cpu")
-      ->type_name("cpu")
-      ->capture_default_str();
-  verb->add_flag("--validate,!--no-validate", options->common.validate,
-                 "with the checks of data-dependent indices (off)");
+  addCompileOnlyOptions(*verb, options->common,
+                        "with the checks of data-dependent indices (off)");
   verb->add_option("--stage", options->stage,
                    "tile: specialized Tile IR; plan: plan and report; loops: "
                    "realized loops; llvm: optimized LLVM IR; asm: assembly")
@@ -81,7 +75,7 @@ Action addExplain(CLI::App &app) {
       "--json report.json");
   return [options] {
     Result<int> status = explain(*options);
-    return status ? *status : report(status.error());
+    return status ? *status : report(status.error(), options->common.what);
   };
 }
 

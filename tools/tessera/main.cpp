@@ -7,6 +7,10 @@
 
 #include "tools/tessera/command_line.h"
 
+#include "support/atomic_file.h"
+#include "support/env.h"
+#include "target/target.h"
+
 #include "fmt/format.h"
 
 #include <algorithm>
@@ -14,12 +18,44 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
 using namespace tessera;
 
 namespace {
+
+/// An option given with an empty value would look like one that is not given.
+void refuseEmptyValues(CLI::App &app) {
+  const CLI::Validator hasText(
+      [](const std::string &text) {
+        return text.empty() ? std::string("found an empty value")
+                            : std::string();
+      },
+      "");
+  for (CLI::App *verb : app.get_subcommands({}))
+    for (CLI::Option *option : verb->get_options())
+      if (option->get_items_expected_max() > 0)
+        option->check(hasText);
+}
+
+/// What debugging variables say that Tessera does not understand.
+void warnAboutEnvironment() {
+  std::vector<std::string> problems = support::envProblems();
+  if (std::optional<std::string> isa =
+          support::envText(support::EnvVariable::Isa))
+    if (Result<Isa> parsed = parseIsa(*isa, /*forOtherHost=*/false);
+        !parsed || *isa == "native")
+      problems.push_back(fmt::format(
+          "TESSERA_ISA is '{}', expected the name of an instruction-set level "
+          "that this machine runs (tessera doctor); it is ignored",
+          *isa));
+  for (const std::string &problem : problems)
+    fmt::print(stderr, "tessera: warning: {}\n", problem);
+}
 
 /// Parses and acts. CLI11 reports by exceptions, which end here.
 int run(int argc, char **argv) {
@@ -40,6 +76,7 @@ int run(int argc, char **argv) {
       {"doctor", cli::addDoctor(app)},
       {"bench-worker", cli::addBenchWorker(app)},
   };
+  refuseEmptyValues(app);
   if (argc > 1 && argv[1][0] != '-' &&
       std::none_of(std::begin(verbs), std::end(verbs), [&](const auto &verb) {
         return std::string_view(argv[1]) == verb.first;
@@ -63,6 +100,7 @@ int run(int argc, char **argv) {
                error.what(), verb);
     return 2;
   }
+  warnAboutEnvironment();
   for (const auto &[name, action] : verbs)
     if (app.got_subcommand(name))
       return action();
@@ -79,6 +117,7 @@ static int lostOutput() {
 }
 
 int main(int argc, char **argv) {
+  support::removeTemporaryFilesOnSignals();
   try {
     int status = run(argc, argv);
     errno = 0;

@@ -11,6 +11,7 @@
 #include "fmt/format.h"
 #include "nlohmann/json.hpp"
 
+#include <limits>
 #include <optional>
 
 using Json = nlohmann::ordered_json;
@@ -21,6 +22,9 @@ namespace {
 
 struct RunOptions {
   CommonOptions common;
+  /// As typed; empty for all cores.
+  std::string threadsText;
+  std::string seedText = "0";
   int threads = 0;
   uint64_t seed = 0;
   bool verify = false;
@@ -166,7 +170,25 @@ Json makeJson(const Outcome &outcome) {
   return json;
 }
 
-Result<int> run(const RunOptions &options) {
+Result<void> readNumbers(RunOptions &options) {
+  Result<uint64_t> seed = parseWhole("--seed", options.seedText, 0,
+                                     std::numeric_limits<uint64_t>::max());
+  if (!seed)
+    return seed.error();
+  options.seed = *seed;
+  if (options.threadsText.empty())
+    return {};
+  Result<uint64_t> threads =
+      parseWhole("--threads", options.threadsText, 1, 4096);
+  if (!threads)
+    return threads.error();
+  options.threads = static_cast<int>(*threads);
+  return {};
+}
+
+Result<int> run(RunOptions options) {
+  if (Result<void> status = readNumbers(options); !status)
+    return status.error();
   if (options.format != "text" && options.format != "line")
     return Error{
         ErrorFamily::Usage,
@@ -201,15 +223,14 @@ Result<int> run(const RunOptions &options) {
       if (Result<void> status = writeNpy(file, *compiled->array(output));
           !status) {
         Error error = status.error();
-        error.message =
-            fmt::format("--output {}={}: {}", output, file, error.message);
+        error.message = fmt::format("--output {}: {}", output, error.message);
         return error;
       }
   if (failed && !subject->outputFiles.empty())
     fmt::print(stderr, "tessera: verification failed, no output was written\n");
   if (!options.common.json.empty())
-    if (Result<void> status = writeFile(
-            options.common.json, makeJson(outcome).dump(2) + "\n", "--json");
+    if (Result<void> status =
+            writeReport(options.common, makeJson(outcome).dump(2));
         !status)
       return status.error();
   return failed ? 1 : 0;
@@ -226,11 +247,11 @@ Action addRun(CLI::App &app) {
                    "cpu, or interp for the reference interpreter")
       ->type_name("cpu|interp")
       ->capture_default_str();
-  verb->add_option("--threads", options->threads,
-                   "threads that may take part (default: all cores)")
-      ->check(CLI::Range(1, 4096))
+  verb->add_option("--threads", options->threadsText,
+                   "threads that may take part, at most 4096 (default: all "
+                   "cores)")
       ->type_name("N");
-  verb->add_option("--seed", options->seed,
+  verb->add_option("--seed", options->seedText,
                    "seed of the inputs that are not given")
       ->type_name("N")
       ->capture_default_str();
@@ -255,7 +276,7 @@ Action addRun(CLI::App &app) {
                "y=y.npy --verify");
   return [options] {
     Result<int> status = run(*options);
-    return status ? *status : report(status.error());
+    return status ? *status : report(status.error(), options->common.what);
   };
 }
 

@@ -28,6 +28,8 @@ npy("negative.npy", "<f4", "(-2, 3)", little)
 npy("object.npy", "|O", "(2, 3)", little)
 npy("double.npy", "<f8", "(2, 3)", struct.pack("<6d", *values))
 npy("rank1.npy", "<f4", "(6,)", little)
+npy("rows.npy", "<i8", "(2,)", struct.pack("<2q", 1, 0))
+npy("endless.npy", "<f4", "(0, 9223372036854775807)", b"")
 npy("ids.npy", "<i8", "(2,)", struct.pack("<2q", 1, 5))
 (folder / "empty.npy").write_bytes(b"")
 (folder / "noise.npy").write_bytes(bytes(range(256)) * 2)
@@ -36,7 +38,7 @@ npy("ids.npy", "<i8", "(2,)", struct.pack("<2q", 1, 5))
     "module attributes {tile.version = 1 : i64} {\n  tile.kernel @k(%x {\n}\n")
 (folder / "deep.mlir").write_text("(" * 100000)
 (folder / "version.mlir").write_text(
-    "module attributes {tile.version = 99 : i64} {\n}\n")
+    "// a later one\nmodule  attributes { tile.version = 99 : i64} {\n}\n")
 (folder / "types.mlir").write_text("""module attributes {tile.version = 1 : i64} {
   tile.kernel @k(%x: !tile.view<f32, 1, read>, %y: !tile.view<f32, 1, write>) {
     %n = tile.extent %x, 0 : !tile.view<f32, 1, read>
