@@ -440,7 +440,7 @@ private:
           missing.push_back(dim->second.getValue());
       }
       if (lacksDim)
-        arrays += (arrays.empty() ? "--input " : " or --input ") + name.str() +
+        arrays += (arrays.empty() ? "--input " : ", --input ") + name.str() +
                   "=FILE.npy";
     }
     if (missing.empty())
@@ -450,11 +450,13 @@ private:
       names += (names.empty() ? "'" : ", '") + dim.str() + "'";
       options += (options.empty() ? "" : ",") + dim.str() + "=N";
     }
-    return usage((missing.size() == 1 ? "dimension " : "dimensions ") + names +
-                 " of kernel '" + kernel.getSymName() +
-                 (missing.size() == 1 ? "' is not known" : "' are not known") +
-                 "; give --dims " + options + ", or an array that has " +
-                 (missing.size() == 1 ? "it" : "them") + ": " + arrays);
+    bool one = missing.size() == 1;
+    return usage(
+        (one ? "dimension " : "dimensions ") + names + " of kernel '" +
+        kernel.getSymName() + (one ? "' is not known" : "' are not known") +
+        "; give --dims " + options +
+        (one ? ", or an array that has it: " : ", or arrays that have them: ") +
+        arrays);
   }
 
   tile::KernelOp kernel;

@@ -266,6 +266,11 @@ Result<void> readOutputs(const CommonOptions &options, Subject &subject,
       subject.request.present.push_back(output.name);
     if (!output.hasValue)
       continue;
+    if (output.value == "-")
+      return usage("output",
+                   fmt::format("--output {}=-: expected a file, arrays are not "
+                               "written to standard output",
+                               output.name));
     if (Result<void> status =
             paths.take(output.value, "--output " + output.name);
         !status)

@@ -301,8 +301,8 @@ TEST(Session, TextExtentsFollowFromGivenArraysAndDimensions) {
   };
   EXPECT_EQ(refusal({}, {{"x", table}}),
             "dimension 'token' of kernel 'take' is not known; give --dims "
-            "token=N, or an array that has it: --input ids=FILE.npy or --input "
-            "y=FILE.npy");
+            "token=N, or an array that has it: --input ids=FILE.npy, "
+            "--input y=FILE.npy");
   EXPECT_EQ(refusal({{"token", 2}}, {}),
             "extent 0 of 'x' is no dimension of the kernel and does not follow "
             "from any; give the array with --input x=FILE.npy");
