@@ -22,8 +22,10 @@
 #include "kernels/oracle/arguments.h"
 #include "kernels/oracle/families.h"
 
+#include <algorithm>
 #include <cfloat>
 #include <cmath>
+#include <limits>
 
 namespace tessera::oracle {
 namespace {
@@ -56,6 +58,17 @@ long double meanError(int64_t n, const Arithmetic &arithmetic) {
   return growth < 0.5L ? growth / (1 - growth) : 2 * growth;
 }
 
+/// The error of a mean of n terms, from the mean and the largest of their
+/// magnitudes: where all are of one size, as with an offset, the average number
+/// of additions counts and not the largest.
+long double meanError(int64_t n, long double mean, long double largest,
+                      const Arithmetic &arithmetic) {
+  const long double gamma = meanError(n, arithmetic);
+  const auto depth = static_cast<long double>(arithmetic.depth(n) + 3);
+  const long double average = arithmetic.meanDepth(n) + 3;
+  return gamma * std::min(mean, largest * (average / depth));
+}
+
 Centered center(const Row &x, const Arithmetic &arithmetic) {
   const auto n = static_cast<int64_t>(x.size());
   const long double count = n;
@@ -66,29 +79,32 @@ Centered center(const Row &x, const Arithmetic &arithmetic) {
   const long double tiny = format.minSubnormal();
 
   bounded::Summation sum(arithmetic);
-  long double magnitude = 0, inputRadius = 0;
+  long double magnitude = 0, inputRadius = 0, largest = 0;
   for (const Bounded &value : x) {
     sum.add(value);
     magnitude += std::fabs(value.value) / count;
     inputRadius += value.radius / count;
+    largest = std::max(largest, std::fabs(value.value) + value.radius);
   }
   Bounded total = sum.finish();
   Centered result;
-  result.variance.leftRange = total.leftRange;
   if (!std::isfinite(total.value)) {
     // An infinity leaves a NaN in x - mean and so in every statistic.
     result.variance = Bounded::nan();
-    result.variance.leftRange = total.leftRange;
+    if (total.isUnknown())
+      result.variance.forget();
     result.deviations.assign(x.size(), result.variance);
     return result;
   }
 
   const long double mu = total.value / count;
-  const long double delta = gamma * (magnitude + inputRadius) + inputRadius +
-                            tiny + std::fabs(mu) * LDBL_EPSILON;
+  const long double delta =
+      meanError(n, magnitude + inputRadius, largest, arithmetic) + inputRadius +
+      tiny + std::fabs(mu) * LDBL_EPSILON;
 
   bounded::Summation squares(arithmetic);
-  long double meanAbs = 0, meanRounding = 0, meanSquareError = 0;
+  long double plainSquares = 0, above = 0, below = 0;
+  long double meanAbs = 0, meanRounding = 0, meanSquareError = 0, furthest = 0;
   std::vector<long double> roundings;
   roundings.reserve(x.size());
   for (const Bounded &value : x) {
@@ -97,32 +113,60 @@ Centered center(const Row &x, const Arithmetic &arithmetic) {
     long double rounding = value.radius + unit * (reach + value.radius) +
                            std::fabs(mu) * LDBL_EPSILON;
     squares.addProduct(t, t);
+    plainSquares += t * t;
+    (t > 0 ? above : below) += std::fabs(t);
     roundings.push_back(rounding);
     meanAbs += reach / count;
+    furthest = std::max(furthest, reach + rounding);
     meanRounding += rounding / count;
     meanSquareError += (2 * reach * rounding + rounding * rounding) / count;
   }
-  const long double variance = squares.finish().value / count;
+  // The sum's value is the more accurate, unless it is past the range.
+  const long double squareSum = squares.finish().value;
+  const long double variance =
+      (std::isfinite(squareSum) ? squareSum : plainSquares) / count;
   // d against s.
   const long double correction =
-      meanRounding + gamma * (meanAbs + meanRounding) + tiny;
+      meanRounding +
+      meanError(n, meanAbs + meanRounding, furthest, arithmetic) + tiny;
   // mean(c^2) against variance + s^2, then d^2 against s^2.
   const long double square = variance + delta * delta + meanSquareError;
   const long double dReach = delta + correction;
   const long double varianceRadius =
-      meanSquareError + gamma * square + 2 * delta * correction +
-      correction * correction + 2 * unit * dReach * dReach +
-      unit * (variance + square) + 3 * tiny;
+      meanSquareError + meanError(n, square, furthest * furthest, arithmetic) +
+      2 * delta * correction + correction * correction +
+      2 * unit * dReach * dReach + unit * (variance + square) + 3 * tiny;
 
-  // The squares may overflow in some partial sum.
-  bool outside = result.variance.leftRange ||
-                 !(square * count * (1 + gamma) <= format.maxFinite);
-  result.variance = {variance, varianceRadius, outside};
+  // Where the sum of x or a deviation may be infinite, all may be NaN.
+  unsigned outcomes = 0;
+  if (total.leftRange || !(furthest <= format.maxFinite) ||
+      !((std::max(above, below) + count * (delta + meanRounding)) *
+            (1 + gamma) <=
+        format.maxFinite))
+    outcomes |= bounded::NotANumber;
+  auto finished = [&](long double value, long double radius, unsigned also) {
+    Bounded bounded{value, radius, false};
+    bounded.outcomes = static_cast<uint8_t>(outcomes | also);
+    bounded.leftRange = bounded.outcomes != 0;
+    if (total.isUnknown() || !std::isfinite(radius))
+      bounded.forget();
+    return bounded;
+  };
+  // The squares may overflow in some partial sum, or must in their whole.
+  long double least = (variance - meanSquareError) * count * (1 - gamma);
+  if (least >= format.overflowThreshold)
+    result.variance =
+        finished(std::numeric_limits<long double>::infinity(), 0, 0);
+  else
+    result.variance = finished(variance, varianceRadius,
+                               square * count * (1 + gamma) <= format.maxFinite
+                                   ? 0
+                                   : bounded::PlusInfinity);
   for (size_t i = 0; i < x.size(); ++i) {
     long double t = x[i].value - mu;
     long double radius = roundings[i] + correction;
     radius += unit * (std::fabs(t) + radius);
-    result.deviations.push_back({t, radius, outside || x[i].leftRange});
+    result.deviations.push_back(finished(t, radius, 0));
   }
   return result;
 }

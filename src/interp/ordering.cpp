@@ -163,7 +163,7 @@ void blurSorted(const Line &line, llvm::ArrayRef<int64_t> order,
           else if (tile == &keys)
             tile->bounds()[at] = {keys.bounds()[at].value, radius, leftRange};
           else
-            tile->bounds()[at].leftRange = true;
+            tile->bounds()[at].forget();
         }
     }
     k = end;

@@ -74,7 +74,7 @@ Bounded productInAnyOrder(const Context &context, Kind kind,
   const FloatFormat &format = arithmetic.format();
   Bounded result = terms[0];
   long double largest = 1, smallest = 1, reach = 1;
-  bool integral = true;
+  bool integral = true, plain = true, finite = true, left = false;
   for (size_t i = 0; i < terms.size(); ++i) {
     const Bounded &term = terms[i];
     if (i > 0)
@@ -82,29 +82,42 @@ Bounded productInAnyOrder(const Context &context, Kind kind,
     long double size = std::fabs(term.value);
     integral &= term.radius == 0 && std::trunc(size) == size;
     reach *= size + term.radius;
+    plain &= !term.mayBeZero();
+    left |= term.leftRange;
+    finite &= std::isfinite(size);
     if (!std::isfinite(size))
       continue;
     largest *= std::max(1.0L, size + term.radius);
     if (!(term.value == 0 && term.radius == 0))
       smallest *= std::min(1.0L, std::max(size - term.radius, 0.0L));
   }
-  if (!(largest <= format.maxFinite) ||
-      smallest < std::ldexp(1.0L, format.minExponent))
-    result.leftRange = true;
+  // A partial product past the range is an infinity that the other factors, all
+  // of known sign, cannot bring back.
+  bool overflows = !(largest <= format.maxFinite);
+  bool underflows = smallest < std::ldexp(1.0L, format.minExponent);
+  bool undecided = left || underflows || (overflows && !(plain && finite));
   // Products of integers that the significand holds are exact in any order.
-  if (!std::isfinite(result.value) ||
-      (integral && largest <= std::ldexp(1.0L, format.precision)))
+  if (!finite || (integral && largest <= std::ldexp(1.0L, format.precision))) {
+    if (undecided)
+      result.forget();
     return result;
+  }
   long double middle = 1;
   for (const Bounded &term : terms)
     middle *= term.value;
   auto n = static_cast<long double>(terms.size());
   long double own = n * std::numeric_limits<long double>::epsilon();
   long double growth = (n - 1) * format.unitRoundoff() + 2 * own;
-  result.leftRange |= !(growth < 1);
-  result.value = middle;
-  result.radius = (reach - std::fabs(middle)) + 2 * reach * own +
-                  reach * growth / (1 - growth);
+  long double radius = (reach - std::fabs(middle)) + 2 * reach * own +
+                       reach * growth / (1 - growth);
+  result = {middle, radius, false};
+  if (overflows) {
+    result.leftRange = true;
+    result.outcomes =
+        middle > 0 ? bounded::PlusInfinity : bounded::MinusInfinity;
+  }
+  if (undecided || !(growth < 1) || !std::isfinite(radius))
+    result.forget();
   return result;
 }
 

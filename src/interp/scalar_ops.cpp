@@ -285,7 +285,7 @@ double roundTo(DType type, double value) {
 /// a zero free, so nothing is known of the infinity made of it.
 static Bounded poleOfZero(Bounded result, const Bounded &zero) {
   if (zero.value == 0 && std::isinf(result.value))
-    result.leftRange = true;
+    result.forget();
   return result;
 }
 
@@ -359,9 +359,6 @@ Bounded apply(FloatBinary op, const Arithmetic &arithmetic, const Bounded &a,
 
 Bounded roundBounded(const Bounded &x, DType type,
                      const Arithmetic &arithmetic) {
-  // A format without infinity has NaN for one.
-  if (!floatFormat(type).hasInfinity && std::isinf(x.value))
-    return {std::numeric_limits<long double>::quiet_NaN(), 0, x.leftRange};
   return bounded::roundTo(x, type, arithmetic);
 }
 

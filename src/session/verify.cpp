@@ -99,11 +99,12 @@ private:
     }
     ++result.comparedWithInterpreter;
     double value = reference[static_cast<size_t>(linear)];
-    // Where the range was left and came back, only the rest of the formula
-    // rounds: the radius, as far as it is known, holds for the difference.
+    // Known outcomes were none of it: only the interpreter's own result is
+    // legal. Where nothing is known, the rest of the formula may still round:
+    // the radius, as far as it goes, holds for the difference.
     bool same = found == value || (std::isnan(found) && std::isnan(value)) ||
-                (std::isfinite(found) && std::isfinite(value) &&
-                 std::isfinite(expected.radius) &&
+                (expected.isUnknown() && std::isfinite(found) &&
+                 std::isfinite(value) && std::isfinite(expected.radius) &&
                  std::fabs(found - value) <= expected.radius);
     if (!same)
       reject(linear, found, Bounded::exact(value));

@@ -44,8 +44,10 @@ struct OutputResult {
   int64_t elements = 0;
   int64_t wrong = 0;
   std::optional<WrongElement> firstWrong;
-  /// Elements that no error bound describes, because an intermediate left the
-  /// compute type's range: they were compared with the interpreter.
+  /// Elements that the oracle does not decide, because nothing is known of them
+  /// or because an intermediate left the compute type's range and the result is
+  /// not among the outcomes that this leaves: they were compared with the
+  /// interpreter.
   int64_t comparedWithInterpreter = 0;
 
   bool passed() const { return wrong == 0; }

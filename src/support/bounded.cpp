@@ -7,6 +7,8 @@
 
 #include "support/bounded.h"
 
+#include "support/bounded_outcomes.h"
+
 #include <algorithm>
 #include <cfloat>
 #include <cmath>
@@ -28,20 +30,19 @@ constexpr long double inflation = 1 + 64 * ownError;
 /// differs from `value` by at most `propagated` before it is rounded, and by
 /// `rounding` after.
 Bounded finish(long double value, long double propagated, long double rounding,
-               bool leftRange, const FloatFormat &format) {
+               const FloatFormat &format) {
   if (std::isnan(value))
-    return {value, 0, leftRange};
-  if (std::isinf(value))
-    return Bounded::undecided(value);
+    return Bounded::exact(value);
   long double radius = (propagated + rounding) * inflation;
+  if (std::isinf(value) || !std::isfinite(radius))
+    return Bounded::undecided(value);
   if (radius > 0)
     radius += ownError * std::fabs(value);
-  bool outside = !(std::fabs(value) + radius <= format.maxFinite);
-  return {value, radius, leftRange || outside};
+  return withOverflow({value, radius, false}, format);
 }
 
 /// Half a unit in the last place of anything up to `magnitude`, or infinity
-/// where that is not finite (finish() then sets leftRange).
+/// where that is not finite (finish() then knows nothing).
 long double halfUlp(long double magnitude, const FloatFormat &format) {
   return std::isfinite(magnitude) ? format.ulp(magnitude) / 2 : infinity;
 }
@@ -49,12 +50,11 @@ long double halfUlp(long double magnitude, const FloatFormat &format) {
 /// finish() for one correctly rounded operation. `exact` says that `value` is
 /// the exact result of exact operands, so that a representable one is kept.
 Bounded finishRounded(long double value, long double propagated, bool exact,
-                      bool leftRange, const FloatFormat &format) {
+                      const FloatFormat &format) {
   if (exact && format.represents(value))
-    return {value, 0, leftRange};
+    return Bounded::exact(value);
   return finish(value, propagated,
-                halfUlp(std::fabs(value) + propagated, format), leftRange,
-                format);
+                halfUlp(std::fabs(value) + propagated, format), format);
 }
 
 bool eitherLeft(const Bounded &a, const Bounded &b) {
@@ -88,10 +88,9 @@ long double productRadius(const Bounded &a, const Bounded &b) {
 /// The product when an operand is an infinity and none is NaN.
 Bounded infiniteProduct(const Bounded &a, const Bounded &b) {
   const Bounded &other = std::isinf(a.value) ? b : a;
-  bool leftRange = eitherLeft(a, b);
   if (other.radius > 0 && other.mayBeZero())
-    return Bounded::undecided(a.value * b.value);
-  return {a.value * b.value, 0, leftRange};
+    return withOutcomes(Bounded::nan(), PlusInfinity | MinusInfinity);
+  return Bounded::exact(a.value * b.value);
 }
 
 /// The interval's ends, moved outward so that the roundings of value +- radius
@@ -110,22 +109,24 @@ long double highEnd(const Bounded &a) {
 }
 
 /// The value and radius that cover [low, high].
-Bounded hull(long double low, long double high, bool leftRange) {
+Bounded hull(long double low, long double high) {
   // A zero of unknown sign keeps a radius, so that a pole at it is undecided.
   if (low == 0 && high == 0 && std::signbit(low) != std::signbit(high))
-    return {0, std::numeric_limits<long double>::denorm_min(), leftRange};
+    return {0, std::numeric_limits<long double>::denorm_min(), false};
   if (low == high)
-    return {low, 0, leftRange};
+    return Bounded::exact(low);
   long double middle = low + (high - low) / 2;
   long double radius = std::max(high - middle, middle - low) * inflation;
-  return {middle, radius, leftRange};
+  return {middle, radius, false};
 }
 
 /// A step function such as floor, exact on each execution's argument.
 template <typename Step> Bounded applyStep(const Bounded &a, Step step) {
+  if (a.leftRange)
+    return overParts(a, [&](const Bounded &x) { return applyStep(x, step); });
   if (!std::isfinite(a.value))
-    return {step(a.value), 0, a.leftRange};
-  return hull(step(lowEnd(a)), step(highEnd(a)), a.leftRange);
+    return Bounded::exact(step(a.value));
+  return hull(step(lowEnd(a)), step(highEnd(a)));
 }
 
 } // namespace
@@ -159,6 +160,15 @@ int64_t Arithmetic::depth(int64_t n) const {
   return std::min(chain + tree + std::max<int64_t>(extraDepth, 0), n - 1);
 }
 
+double Arithmetic::meanDepth(int64_t n) const {
+  if (n <= 1)
+    return 0;
+  auto most = static_cast<double>(depth(n));
+  // The chain's part of depth() counts half, and one more for its ends.
+  auto chain = static_cast<double>((n - 1) / std::max<int64_t>(partials, 1));
+  return std::min(most, most - chain / 2 + 1);
+}
+
 Bounded Bounded::nan() {
   return {std::numeric_limits<long double>::quiet_NaN(), 0, false};
 }
@@ -182,16 +192,23 @@ Bounded constant(long double value, const Arithmetic &arithmetic) {
 //===----------------------------------------------------------------------===//
 
 Bounded add(const Bounded &a, const Bounded &b, const Arithmetic &arithmetic) {
+  if (eitherLeft(a, b))
+    return overParts(a, b, [&](const Bounded &x, const Bounded &y) {
+      return add(x, y, arithmetic);
+    });
   long double value = a.value + b.value;
-  bool leftRange = eitherLeft(a, b);
   if (!std::isfinite(a.value) || !std::isfinite(b.value))
-    return {value, 0, leftRange};
+    return Bounded::exact(value);
+  // A zero that overflow left behind adds nothing and rounds nothing.
+  if (isExactZero(a) != isExactZero(b))
+    return settled(withOverflow(isExactZero(a) ? b : a, arithmetic.format()),
+                   arithmetic.format());
   long double propagated = a.radius + b.radius;
   bool exact = propagated == 0 && sumIsExact(a.value, b.value, value);
   // A sum below the smallest normal number is exact in the compute type, but
   // the half unit charged there is too small to matter.
-  return finishRounded(value, propagated, exact, leftRange,
-                       arithmetic.format());
+  const FloatFormat &format = arithmetic.format();
+  return settled(finishRounded(value, propagated, exact, format), format);
 }
 
 Bounded sub(const Bounded &a, const Bounded &b, const Arithmetic &arithmetic) {
@@ -199,38 +216,47 @@ Bounded sub(const Bounded &a, const Bounded &b, const Arithmetic &arithmetic) {
 }
 
 Bounded mul(const Bounded &a, const Bounded &b, const Arithmetic &arithmetic) {
+  const FloatFormat &format = arithmetic.format();
+  if (eitherLeft(a, b))
+    return overParts(settled(a, format), settled(b, format),
+                     [&](const Bounded &x, const Bounded &y) {
+                       return mul(x, y, arithmetic);
+                     });
   long double value = a.value * b.value;
-  bool leftRange = eitherLeft(a, b);
   if (std::isnan(a.value) || std::isnan(b.value))
-    return {value, 0, leftRange};
+    return Bounded::exact(value);
   if (std::isinf(a.value) || std::isinf(b.value))
     return infiniteProduct(a, b);
   if (isExactZero(a) || isExactZero(b))
-    return {value, 0, leftRange};
+    return Bounded::exact(value);
   long double propagated = productRadius(a, b);
-  const FloatFormat &format = arithmetic.format();
   bool exact = propagated == 0 && format.represents(value) &&
                productIs(a.value, b.value, value);
-  return finishRounded(value, propagated, exact, leftRange, format);
+  // Not settled: a fused multiply-add takes the product as it is.
+  return finishRounded(value, propagated, exact, format);
 }
 
 Bounded div(const Bounded &a, const Bounded &b, const Arithmetic &arithmetic) {
+  const FloatFormat &format = arithmetic.format();
+  if (eitherLeft(a, b))
+    return overParts(settled(a, format), settled(b, format),
+                     [&](const Bounded &x, const Bounded &y) {
+                       return div(x, y, arithmetic);
+                     });
   long double value = a.value / b.value;
-  bool leftRange = eitherLeft(a, b);
   if (std::isnan(a.value) || std::isnan(b.value))
-    return {value, 0, leftRange};
+    return Bounded::exact(value);
   if (b.mayBeZero() && (b.radius > 0 || (a.radius > 0 && a.mayBeZero())))
     return Bounded::undecided(value);
   if (!std::isfinite(a.value) || !std::isfinite(b.value) || b.value == 0 ||
       isExactZero(a))
-    return {value, 0, leftRange};
+    return Bounded::exact(value);
   long double magnitude = std::fabs(b.value);
   long double propagated =
       (a.radius + std::fabs(value) * b.radius) / (magnitude - b.radius);
-  const FloatFormat &format = arithmetic.format();
   bool exact = propagated == 0 && format.represents(value) &&
                productIs(value, b.value, a.value);
-  return finishRounded(value, propagated, exact, leftRange, format);
+  return settled(finishRounded(value, propagated, exact, format), format);
 }
 
 Bounded fma(const Bounded &a, const Bounded &b, const Bounded &c,
@@ -240,21 +266,32 @@ Bounded fma(const Bounded &a, const Bounded &b, const Bounded &c,
   return add(mul(a, b, arithmetic), c, arithmetic);
 }
 
-Bounded neg(const Bounded &a) { return {-a.value, a.radius, a.leftRange}; }
+Bounded neg(const Bounded &a) {
+  unsigned outcomes = a.outcomes & (NotANumber | Zero);
+  if (a.outcomes & PlusInfinity)
+    outcomes |= MinusInfinity;
+  if (a.outcomes & MinusInfinity)
+    outcomes |= PlusInfinity;
+  return {-a.value, a.radius, a.leftRange, static_cast<uint8_t>(outcomes)};
+}
 
 Bounded abs(const Bounded &a) {
-  return {std::fabs(a.value), a.radius, a.leftRange};
+  if (a.leftRange)
+    return overParts(a, [](const Bounded &x) { return abs(x); });
+  return {std::fabs(a.value), a.radius, false};
 }
 
 Bounded max(const Bounded &a, const Bounded &b) {
-  bool leftRange = eitherLeft(a, b);
+  if (eitherLeft(a, b))
+    return overParts(
+        a, b, [](const Bounded &x, const Bounded &y) { return max(x, y); });
   if (std::isnan(a.value) || std::isnan(b.value))
-    return {a.value + b.value, 0, leftRange};
+    return Bounded::exact(a.value + b.value);
   const Bounded &larger = a.value >= b.value ? a : b;
   const Bounded &smaller = a.value >= b.value ? b : a;
   bool decided = smaller.value + smaller.radius <= larger.value - larger.radius;
   long double radius = decided ? larger.radius : std::max(a.radius, b.radius);
-  return {larger.value, radius, leftRange};
+  return {larger.value, radius, false};
 }
 
 Bounded min(const Bounded &a, const Bounded &b) {
@@ -262,10 +299,13 @@ Bounded min(const Bounded &a, const Bounded &b) {
 }
 
 Bounded maxNum(const Bounded &a, const Bounded &b) {
+  if (eitherLeft(a, b))
+    return overParts(
+        a, b, [](const Bounded &x, const Bounded &y) { return maxNum(x, y); });
   if (std::isnan(a.value))
-    return {b.value, b.radius, eitherLeft(a, b)};
+    return b;
   if (std::isnan(b.value))
-    return {a.value, a.radius, eitherLeft(a, b)};
+    return a;
   return max(a, b);
 }
 
@@ -276,11 +316,13 @@ Bounded minNum(const Bounded &a, const Bounded &b) {
 Bounded copysign(const Bounded &magnitude, const Bounded &sign) {
   Bounded positive = abs(magnitude);
   // The sign of a zero is free, so a zero leaves the sign of the result open.
-  if (!std::isnan(sign.value) && sign.mayBeZero())
-    return select(Tri::Unknown, positive, neg(positive));
-  positive.value = std::copysign(positive.value, sign.value);
-  positive.leftRange |= sign.leftRange;
-  return positive;
+  if (sign.leftRange || (!std::isnan(sign.value) && sign.mayBeZero())) {
+    Bounded result = select(Tri::Unknown, positive, neg(positive));
+    if (sign.isUnknown())
+      result.forget();
+    return result;
+  }
+  return std::signbit(sign.value) ? neg(positive) : positive;
 }
 
 Bounded floor(const Bounded &a) {
@@ -307,24 +349,43 @@ std::optional<long double> truncated(const Bounded &a) {
   return low;
 }
 
-Bounded roundTo(const Bounded &a, DType type, const Arithmetic &arithmetic) {
+Bounded roundTo(const Bounded &given, DType type,
+                const Arithmetic &arithmetic) {
   const FloatFormat &format = floatFormat(type);
-  if (std::isnan(a.value) || a.leftRange ||
+  // What is rounded or stored is not fused any more.
+  Bounded a = settled(given, arithmetic.format());
+  if ((std::isnan(a.value) && !a.leftRange) || a.isUnknown() ||
       (format.precision >= arithmetic.format().precision &&
        format.maxExponent >= arithmetic.format().maxExponent))
     return a;
+  if (a.leftRange)
+    return overParts(
+        a, [&](const Bounded &x) { return roundTo(x, type, arithmetic); });
   long double value = format.round(a.value);
+  if (!format.hasInfinity && std::isinf(value))
+    value = std::numeric_limits<long double>::quiet_NaN();
   if (a.radius == 0)
-    return {value, 0, false};
+    return Bounded::exact(value);
   long double low = format.round(lowEnd(a));
   long double high = format.round(highEnd(a));
   if (std::isnan(low) && std::isnan(high))
-    return {low, 0, false};
+    return Bounded::exact(low);
   if (low == high)
-    return hull(low, high, false);
-  if (!std::isfinite(low) || !std::isfinite(high))
-    return Bounded::undecided(value);
-  return {value, std::max(high - value, value - low), false};
+    return hull(low, high);
+  // The numbers up to the largest, and what lies past it.
+  unsigned outcomes = outcomeOf(low) | outcomeOf(high);
+  if (!std::isfinite(low) && !std::isfinite(high)) {
+    value = 0;
+    low = -format.maxFinite, high = format.maxFinite;
+  } else if (!std::isfinite(high)) {
+    high = format.maxFinite;
+  } else if (!std::isfinite(low)) {
+    low = -format.maxFinite;
+  }
+  if (!std::isfinite(value))
+    value = std::copysign(format.maxFinite, a.value);
+  return withOutcomes({value, std::max(high - value, value - low), false},
+                      outcomes);
 }
 
 //===----------------------------------------------------------------------===//
@@ -380,25 +441,19 @@ Bounded select(Tri condition, const Bounded &ifTrue, const Bounded &ifFalse) {
     return ifTrue;
   if (condition == Tri::False)
     return ifFalse;
-  bool leftRange = eitherLeft(ifTrue, ifFalse);
-  if (std::isfinite(ifTrue.value) && std::isfinite(ifFalse.value)) {
-    if (ifTrue.value == ifFalse.value)
-      return {ifTrue.value, std::max(ifTrue.radius, ifFalse.radius), leftRange};
-    return hull(std::min(lowEnd(ifTrue), lowEnd(ifFalse)),
-                std::max(highEnd(ifTrue), highEnd(ifFalse)), leftRange);
-  }
-  bool same = ifTrue.value == ifFalse.value ||
-              (std::isnan(ifTrue.value) && std::isnan(ifFalse.value));
-  return {ifTrue.value, 0, leftRange || !same};
+  return unite(ifTrue, ifFalse);
 }
 
 Bounded either(const Bounded &a, const Bounded &b) {
-  bool leftRange = eitherLeft(a, b);
   if (!std::isfinite(a.value) || !std::isfinite(b.value))
-    return select(Tri::Unknown, a, b);
+    return unite(a, b);
   long double distance = std::fabs(a.value - b.value);
-  return {a.value, std::max(a.radius, b.radius + distance * inflation),
-          leftRange};
+  Bounded result = withOutcomes(
+      {a.value, std::max(a.radius, b.radius + distance * inflation), false},
+      a.outcomes | b.outcomes);
+  if (a.isUnknown() || b.isUnknown())
+    result.forget();
+  return result;
 }
 
 //===----------------------------------------------------------------------===//
@@ -412,15 +467,26 @@ void Summation::accumulate(long double term) {
   long double fromTerm = sum - high;
   low += (high - (sum - fromTerm)) + (term - fromTerm);
   high = sum;
-  magnitude += std::fabs(term);
+  (term > 0 ? positive : negative) += std::fabs(term);
 }
 
 void Summation::add(const Bounded &term) {
   ++count;
-  leftRange |= term.leftRange;
+  unknown |= term.isUnknown();
+  outcomes |= term.outcomes;
   if (std::isfinite(term.value)) {
     accumulate(term.value);
     radius += term.radius;
+    largest = std::max(largest, std::fabs(term.value) + term.radius);
+    // The term may be zero instead.
+    if (term.outcomes & Zero)
+      radius += std::fabs(term.value);
+    return;
+  }
+  if (term.outcomes != 0) {
+    // One of several, none of them a number within a radius.
+    outcomes |= outcomeOf(term.value);
+    noNumber |= (term.outcomes & Zero) == 0;
     return;
   }
   sawNan |= std::isnan(term.value);
@@ -440,7 +506,9 @@ void Summation::addProduct(long double a, long double b) {
   if (product == 0)
     return;
   long double size = std::fabs(product);
-  leftRange |= !(size <= format.maxFinite);
+  largest = std::max(largest, size * 1.001L);
+  if (!(size <= format.maxFinite))
+    outcomes |= product > 0 ? PlusInfinity : MinusInfinity;
   static const long double unitF32 =
       floatFormat(DType::F32).unitRoundoff() + ownError;
   static const long double unitF64 =
@@ -455,54 +523,106 @@ void Summation::addProduct(long double a, long double b) {
 }
 
 Bounded Summation::finish(std::optional<int64_t> depth) const {
-  return finish(depth ? *depth : arithmetic->depth(count), 1);
+  if (depth)
+    return finish(*depth, static_cast<double>(*depth), 1);
+  return finish(arithmetic->depth(count), arithmetic->meanDepth(count), 1);
 }
 
 Bounded Summation::finishContraction() const {
-  return finish(arithmetic->depth(count), arithmetic->contractionUnits);
+  return finish(arithmetic->depth(count), arithmetic->meanDepth(count),
+                arithmetic->contractionUnits);
 }
 
-Bounded Summation::finish(int64_t depth, long double units) const {
+Bounded Summation::finish(int64_t depth, double meanDepth,
+                          long double units) const {
   const FloatFormat &format = arithmetic->format();
-  if (sawNan || (sawPositiveInfinity && sawNegativeInfinity))
-    return {std::numeric_limits<long double>::quiet_NaN(), 0, leftRange};
+  Bounded result;
+  if (sawNan || (sawPositiveInfinity && sawNegativeInfinity)) {
+    result = Bounded::nan();
+    if (unknown)
+      result.forget();
+    return result;
+  }
   long double value = high + low;
+  long double magnitude = positive + negative;
   long double size = magnitude + radius;
-  // (1 + u)^depth - 1 is at most depth * u / (1 - depth * u).
-  long double growth = depth * units * format.unitRoundoff();
-  long double relative = growth < 1 ? growth / (1 - growth) : infinity;
-  long double rounding = size > 0 ? relative * size : 0;
+  // (1 + u)^d - 1 is at most d * u / (1 - depth * u) for each term's d: every
+  // term at the most depth, or terms of the largest magnitude at theirs.
+  long double unit = units * format.unitRoundoff();
+  long double growth = depth * unit;
+  long double rounding = 0;
+  if (count > 1 && size > 0)
+    rounding = growth < 1
+                   ? unit / (1 - growth) *
+                         std::min(depth * size, meanDepth * largest * count)
+                   : infinity;
   if (count > 1)
     rounding += count * ownError * ownError * magnitude;
-  // A partial sum may leave the range although the whole does not.
-  bool outside = leftRange || !(size + rounding <= format.maxFinite);
-  if (sawPositiveInfinity || sawNegativeInfinity)
-    return {sawPositiveInfinity ? infinity : -infinity, 0, outside};
-  if (count <= 1)
-    return {value, radius, outside};
-  return tessera::bounded::finish(value, radius, rounding, outside, format);
+  // A partial sum may leave the range although the whole does not: the largest
+  // is that of the positive terms, the smallest that of the negative ones.
+  long double slack = radius + rounding + size * count * ownError;
+  unsigned possible = outcomes & ~static_cast<unsigned>(Zero);
+  if (!(positive + slack <= format.maxFinite))
+    possible |= PlusInfinity;
+  if (!(negative + slack <= format.maxFinite))
+    possible |= MinusInfinity;
+  bool mayBePlus = sawPositiveInfinity || (possible & PlusInfinity) != 0;
+  bool mayBeMinus = sawNegativeInfinity || (possible & MinusInfinity) != 0;
+  if (mayBePlus && mayBeMinus && count > 1)
+    possible |= NotANumber;
+  if (sawPositiveInfinity || sawNegativeInfinity) {
+    // An infinite term is always added: the other infinity gives NaN.
+    if (count > 1)
+      possible &= NotANumber;
+    result = withOutcomes(
+        Bounded::exact(sawPositiveInfinity ? infinity : -infinity), possible);
+  } else if (noNumber) {
+    result = Bounded::nan();
+    if (possible & (PlusInfinity | MinusInfinity))
+      result.value = possible & PlusInfinity ? infinity : -infinity;
+    result = withOutcomes(result, possible);
+  } else if (count <= 1) {
+    result = withOutcomes({value, radius, false}, possible);
+  } else {
+    result = tessera::bounded::finish(value, radius, rounding, format);
+    // Whether the whole overflows is decided by its own ends.
+    result = settled(withOutcomes(result, possible), format);
+  }
+  if (unknown)
+    result.forget();
+  return result;
 }
 
 //===----------------------------------------------------------------------===//
 // Judgement
 //===----------------------------------------------------------------------===//
 
-Verdict judge(const Bounded &expected, double actual, DType storage) {
-  if (expected.leftRange)
-    return Verdict::Undecided;
-  bool accept = false;
-  if (std::isnan(expected.value) || std::isnan(actual)) {
-    accept = std::isnan(expected.value) && std::isnan(actual);
-  } else if (std::isinf(expected.value)) {
-    accept = expected.value == static_cast<long double>(actual);
-  } else if (std::isinf(actual)) {
+namespace {
+
+bool isWithin(const Bounded &expected, double actual, DType storage) {
+  if (std::isnan(expected.value) || std::isnan(actual))
+    return std::isnan(expected.value) && std::isnan(actual);
+  if (std::isinf(expected.value))
+    return expected.value == static_cast<long double>(actual);
+  if (std::isinf(actual)) {
     long double threshold = floatFormat(storage).overflowThreshold;
-    accept = actual > 0 ? expected.value + expected.radius >= threshold
-                        : expected.value - expected.radius <= -threshold;
-  } else {
-    accept = std::fabs(actual - expected.value) <= expected.radius * inflation;
+    return actual > 0 ? expected.value + expected.radius >= threshold
+                      : expected.value - expected.radius <= -threshold;
   }
-  return accept ? Verdict::Accept : Verdict::Reject;
+  return std::fabs(actual - expected.value) <= expected.radius * inflation;
+}
+
+} // namespace
+
+Verdict judge(const Bounded &expected, double actual, DType storage) {
+  if (expected.isUnknown())
+    return Verdict::Undecided;
+  unsigned outcome = outcomeOf(actual);
+  if (actual == 0)
+    outcome = Zero;
+  if (isWithin(expected, actual, storage) || (outcome & expected.outcomes))
+    return Verdict::Accept;
+  return expected.leftRange ? Verdict::Undecided : Verdict::Reject;
 }
 
 bool accepts(const Bounded &expected, double actual, DType storage) {

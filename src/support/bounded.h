@@ -19,10 +19,19 @@
 //   is the one that elementwise IEEE arithmetic gives.
 //
 //   Leaving the range. Where value +- radius reaches past the compute type's
-//   largest number, or where the radius cannot decide between a number and an
-//   infinity or NaN, the result depends on the plan in ways that no radius
-//   describes. `leftRange` is then set and stays set in all that is computed
-//   from it: such an element is compared with the strict interpreter instead.
+//   largest number, executions may give infinities, and from them NaN and
+//   zeros. `leftRange` is then set and `outcomes` lists them: a legal result is
+//   a number within the radius or one of them. A sum has +inf among them only
+//   if its positive terms alone reach past the range (so a partial sum may),
+//   and NaN only if both signs do. A product past the range keeps its real
+//   value beside the infinity, because a fused multiply-add never rounds it;
+//   any other value that is wholly past the range is the infinity and nothing
+//   else.
+//
+//   Not knowing. Where the radius cannot decide (a pole, a comparison), nothing
+//   is known: `leftRange` is set and `outcomes` is empty, and stays so in all
+//   that is computed from it. Such an element is compared with the strict
+//   interpreter.
 //
 //   The oracle's own precision. Values are long double (64-bit significand on
 //   x86-64), whose error is part of the radius. That leaves 11 bits below F64's
@@ -103,17 +112,38 @@ struct Arithmetic {
   }
   /// The most additions that one of n terms passes through.
   int64_t depth(int64_t n) const;
+  /// The most that n terms pass through on average: along a chain of additions
+  /// the terms are spread evenly.
+  double meanDepth(int64_t n) const;
+};
+
+/// What executions may give beside a number within the radius, as bits.
+enum Outcome : uint8_t {
+  PlusInfinity = 1,
+  MinusInfinity = 2,
+  NotANumber = 4,
+  /// Exactly zero, as 1 / x gives where x overflowed.
+  Zero = 8,
 };
 
 struct Bounded {
   long double value = 0;
   long double radius = 0;
   bool leftRange = false;
+  /// Outcome bits; none without leftRange.
+  uint8_t outcomes = 0;
 
   static Bounded exact(long double value) { return {value, 0, false}; }
   static Bounded nan();
   /// A value of which no execution's outcome is known; leftRange is set.
   static Bounded undecided(long double value);
+
+  bool isUnknown() const { return leftRange && outcomes == 0; }
+  /// From now on nothing is known.
+  void forget() {
+    leftRange = true;
+    outcomes = 0;
+  }
 
   bool isExact() const { return radius == 0; }
   bool mayBeZero() const;
@@ -232,15 +262,22 @@ public:
 
 private:
   void accumulate(long double term);
-  Bounded finish(int64_t depth, long double units) const;
+  Bounded finish(int64_t depth, double meanDepth, long double units) const;
 
   const Arithmetic *arithmetic;
   int64_t count = 0;
   long double high = 0;
   long double low = 0;
-  long double magnitude = 0;
+  /// The sums of the positive terms and of the negative ones' magnitudes.
+  long double positive = 0;
+  long double negative = 0;
+  /// The largest magnitude that a term may have.
+  long double largest = 0;
   long double radius = 0;
-  bool leftRange = false;
+  /// Of the terms.
+  uint8_t outcomes = 0;
+  bool unknown = false;
+  bool noNumber = false;
   bool sawNan = false;
   bool sawPositiveInfinity = false;
   bool sawNegativeInfinity = false;
@@ -253,13 +290,15 @@ private:
 enum class Verdict : uint8_t {
   Accept,
   Reject,
-  /// leftRange is set: compare with the strict interpreter.
+  /// Not among the known outcomes of a value with leftRange, or nothing is
+  /// known: legal if the strict interpreter gives the same.
   Undecided,
 };
 
 /// Judges a result that was stored as `storage`. NaN matches NaN alone, an
 /// infinity itself; an infinity also matches a value whose interval reaches
 /// the storage type's overflow threshold; zeros match whatever their sign.
+/// Where leftRange is set, a known outcome is accepted and nothing is rejected.
 Verdict judge(const Bounded &expected, double actual, DType storage);
 
 /// judge() == Accept.

@@ -14,6 +14,8 @@
 
 #include "support/bounded.h"
 
+#include "support/bounded_outcomes.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -125,6 +127,11 @@ bool valueIsExact(Function function, const Bounded &a, long double value) {
 
 Bounded apply(Function function, const Bounded &a,
               const Arithmetic &arithmetic) {
+  const FloatFormat &format = arithmetic.format();
+  if (a.leftRange)
+    return overParts(settled(a, format), [&](const Bounded &x) {
+      return apply(function, x, arithmetic);
+    });
   long double begin = domainBegin(function);
   bool straddles = a.radius > 0 && a.value - a.radius <= begin &&
                    a.value + a.radius >= begin;
@@ -133,18 +140,23 @@ Bounded apply(Function function, const Bounded &a,
   long double value = evaluate(function, a.value);
   bool pole = a.radius == 0 && a.value == begin;
   if (std::isnan(value) || std::isinf(a.value) || pole)
-    return {value, 0, a.leftRange};
+    return Bounded::exact(value);
   if (valueIsExact(function, a, value))
-    return {value, 0, a.leftRange};
-  if (std::isinf(value))
-    return Bounded::undecided(value);
+    return Bounded::exact(value);
+  if (std::isinf(value)) {
+    // An exponential that not even a long double holds.
+    bool certain =
+        value > 0 &&
+        evaluate(function, std::nextafter(a.value - a.radius, -infinity)) >
+            2 * format.maxFinite;
+    return certain ? Bounded::exact(value) : Bounded::undecided(value);
+  }
 
-  const FloatFormat &format = arithmetic.format();
   FunctionUlps rule = arithmetic.ulps(function);
   long double propagated = propagate(function, a, value);
   // The oracle's own error may hide that the result is in the next binade.
   long double magnitude = std::fabs(value) * (1 + 4 * ownError) + propagated;
-  if (!(magnitude <= format.maxFinite))
+  if (!std::isfinite(magnitude))
     return Bounded::undecided(value);
   // At least half a unit: whatever the rule says, the result is rounded.
   long double units = std::max<long double>(
@@ -154,27 +166,28 @@ Bounded apply(Function function, const Bounded &a,
   long double unit = format.ulp(magnitude + units * format.ulp(magnitude));
   long double radius = propagated + units * unit;
   radius = radius * (1 + 64 * ownError) + 4 * ownError * std::fabs(value);
-  bool outside = !(std::fabs(value) + radius <= format.maxFinite);
-  return {value, radius, a.leftRange || outside};
+  return settled(withOverflow({value, radius, false}, format), format);
 }
 
 Bounded sqrt(const Bounded &a, const Arithmetic &arithmetic) {
   const FloatFormat &format = arithmetic.format();
+  if (a.leftRange)
+    return overParts(settled(a, format),
+                     [&](const Bounded &x) { return sqrt(x, arithmetic); });
   if (a.radius > 0 && a.value - a.radius < 0 && a.value + a.radius >= 0)
     return Bounded::undecided(std::sqrt(std::max(a.value, 0.0L)));
   long double value = std::sqrt(a.value);
   if (!std::isfinite(value) || a.value == 0)
-    return {value, 0, a.leftRange};
+    return Bounded::exact(value);
   long double propagated = monotoneRadius(
       a, value, [](long double x) { return std::sqrt(std::max(x, 0.0L)); });
   if (a.radius == 0 && format.represents(value) && value * value == a.value &&
       std::fma(value, value, -a.value) == 0)
-    return {value, 0, a.leftRange};
+    return Bounded::exact(value);
   long double magnitude = std::fabs(value) + propagated;
   long double radius = propagated + format.ulp(magnitude) / 2;
   radius = radius * (1 + 64 * ownError) + ownError * std::fabs(value);
-  bool outside = !(magnitude <= format.maxFinite);
-  return {value, radius, a.leftRange || outside};
+  return withOverflow({value, radius, false}, format);
 }
 
 } // namespace tessera::bounded

@@ -276,7 +276,8 @@ private:
           bounded::Verdict verdict = bounded::judge(allowed, value, view.dtype);
           if (verdict == bounded::Verdict::Accept)
             return;
-          if (verdict == bounded::Verdict::Undecided) {
+          // The interpreter has another value, so a known outcome is due.
+          if (verdict == bounded::Verdict::Undecided && allowed.isUnknown()) {
             ++outcome.undecided;
             return;
           }

@@ -255,23 +255,144 @@ TEST(Bounded, InfinitiesAndNan) {
   EXPECT_EQ(maxNum(zero, Bounded::nan()).value, 0);
 }
 
-TEST(Bounded, LeavingTheRangeIsSticky) {
+/// The results among NaN, both infinities, zero and further numbers that are
+/// accepted, as text.
+std::string accepted(const Bounded &value, std::vector<double> numbers = {},
+                     DType type = DType::F32) {
+  std::string text;
+  auto tryOne = [&](double actual, const std::string &name) {
+    if (accepts(value, actual, type))
+      text += (text.empty() ? "" : " ") + name;
+  };
+  tryOne(std::numeric_limits<double>::quiet_NaN(), "nan");
+  tryOne(-std::numeric_limits<double>::infinity(), "-inf");
+  tryOne(std::numeric_limits<double>::infinity(), "inf");
+  tryOne(0, "0");
+  for (size_t i = 0; i < numbers.size(); ++i)
+    tryOne(numbers[i], "#" + std::to_string(i));
+  return text;
+}
+
+Bounded sumOf(const std::vector<double> &terms, const Arithmetic &rules) {
+  Summation sum(rules);
+  for (double term : terms)
+    sum.add(Bounded::exact(term));
+  return sum.finish();
+}
+
+TEST(Bounded, WhatIsWhollyPastTheRangeIsAnInfinity) {
   Arithmetic rules = Arithmetic::forTier(DType::F32);
   Bounded large = Bounded::exact(3e38f);
   EXPECT_FALSE(large.leftRange);
   Bounded sum = add(large, large, rules);
-  EXPECT_TRUE(sum.leftRange);
-  EXPECT_TRUE(sub(sum, large, rules).leftRange);
-  EXPECT_TRUE(exp(Bounded::exact(100), rules).leftRange);
+  EXPECT_EQ(sum.value, infinity);
+  EXPECT_FALSE(sum.leftRange);
+  EXPECT_EQ(accepted(sum, {3e38f}), "inf");
+  EXPECT_EQ(accepted(sub(sum, large, rules), {3e38f}), "inf");
+  EXPECT_EQ(accepted(exp(Bounded::exact(100), rules), {3e38f}), "inf");
+  EXPECT_EQ(accepted(exp(Bounded::exact(30000), rules), {3e38f}), "inf");
   EXPECT_FALSE(
       exp(Bounded::exact(100), Arithmetic::forTier(DType::F64)).leftRange);
-  EXPECT_EQ(judge(sum, infinity, DType::F32), Verdict::Undecided);
-  EXPECT_FALSE(accepts(sum, infinity, DType::F32));
-  Summation cancelling(rules);
-  cancelling.add(large);
-  cancelling.add(large);
-  cancelling.add(neg(large));
-  EXPECT_TRUE(cancelling.finish().leftRange);
+  // At the threshold both are legal.
+  Bounded edge = exp(Bounded::exact(88.7228394f), rules);
+  EXPECT_TRUE(edge.leftRange);
+  EXPECT_EQ(accepted(edge, {3.4028e38f, 3.3e38f}), "inf #0");
+  // 1 / x and x - x of an overflow.
+  EXPECT_EQ(accepted(div(Bounded::exact(1), sum, rules), {1e-39f}), "0");
+  EXPECT_EQ(accepted(sub(sum, sum, rules)), "nan");
+}
+
+TEST(Bounded, AProductPastTheRangeMayBeFused) {
+  Arithmetic rules = Arithmetic::forTier(DType::F32);
+  Bounded big = Bounded::exact(0x1p100L);
+  Bounded product = mul(big, big, rules);
+  EXPECT_EQ(accepted(product, {3.4e38f}), "inf");
+  Bounded back = Bounded::exact(-0x1p120L);
+  // 2^128 - 2^127.9 in one step, or inf - 2^127.9.
+  Bounded edge = mul(Bounded::exact(0x1p64L), Bounded::exact(0x1p64L), rules);
+  Bounded sum = add(edge, Bounded::exact(-0x1p127L), rules);
+  EXPECT_EQ(accepted(sum, {0x1p127, 0x1p126, -0x1p127}), "inf #0");
+  EXPECT_EQ(accepted(add(neg(edge), Bounded::exact(0x1p127L), rules),
+                     {-0x1p127, 0x1p127}),
+            "-inf #0");
+  EXPECT_EQ(accepted(add(product, back, rules), {0x1p120}), "inf");
+  // Nothing else sees the product but as an infinity.
+  EXPECT_EQ(accepted(div(Bounded::exact(1), product, rules), {0x1p-126}), "0");
+  EXPECT_EQ(accepted(mul(product, Bounded::exact(0), rules)), "nan");
+}
+
+TEST(Bounded, SumsOverflowByTheSignsOfTheirTerms) {
+  Arithmetic rules = Arithmetic::forTier(DType::F32);
+  double big = 3e38f;
+  // Only the positive part reaches past the range.
+  Bounded sum = sumOf({big, big, -big}, rules);
+  EXPECT_TRUE(sum.leftRange);
+  EXPECT_EQ(accepted(sum, {big, 2.9e38f, -big}), "inf #0");
+  sum = sumOf({-big, -big, big}, rules);
+  EXPECT_EQ(accepted(sum, {-big, 2.9e38f, big}), "-inf #0");
+  // Both do: (big + big) + (-big - big) is NaN.
+  sum = sumOf({big, -big, big, -big}, rules);
+  EXPECT_EQ(accepted(sum, {big, 1e36f}), "nan -inf inf 0");
+  // Neither does, whatever the sum of the magnitudes.
+  sum = sumOf({2e38f, -2e38f, 1e38f, -1e38f}, rules);
+  EXPECT_FALSE(sum.leftRange);
+  EXPECT_EQ(accepted(sum, {1e38f}), "0");
+  // The whole is past the range in every order.
+  EXPECT_EQ(accepted(sumOf({big, big, 1}, rules), {big}), "inf");
+  EXPECT_EQ(accepted(sumOf({big, big, big, -big}, rules), {big}), "inf");
+  double infinite = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(accepted(sumOf({infinite, big, big}, rules), {big}), "inf");
+  EXPECT_EQ(accepted(sumOf({infinite, -big, -big}, rules), {big}), "nan inf");
+}
+
+TEST(Bounded, OutcomesPassThroughOperations) {
+  Arithmetic rules = Arithmetic::forTier(DType::F32);
+  Bounded sum = sumOf({3e38f, 3e38f, -3e38f, -3e38f, 4}, rules);
+  // The number's radius is huge, so start from one that is not.
+  Bounded four{4, 1e-6L, true, PlusInfinity};
+  EXPECT_EQ(accepted(four, {4, 5}), "inf #0");
+  EXPECT_EQ(accepted(neg(four), {-4, 4}), "-inf #0");
+  EXPECT_EQ(accepted(div(Bounded::exact(1), four, rules), {0.25, 0.125}),
+            "0 #0");
+  EXPECT_EQ(accepted(rsqrt(four, rules), {0.5, 0.25}), "0 #0");
+  EXPECT_EQ(accepted(sqrt(four, rules), {2, 1}), "inf #0");
+  EXPECT_EQ(accepted(log(four, rules), {std::log(4.0), 1}), "inf #0");
+  EXPECT_EQ(accepted(exp(neg(four), rules), {std::exp(-4.0), 1}), "0 #0");
+  EXPECT_EQ(accepted(sub(four, four, rules), {1}), "nan -inf inf 0");
+  EXPECT_EQ(accepted(mul(four, Bounded::exact(-2), rules), {-8, 8}), "-inf #0");
+  EXPECT_EQ(accepted(max(four, Bounded::exact(9)), {9, 4}), "inf #0");
+  EXPECT_EQ(accepted(roundTo(four, DType::F16, Arithmetic::forTier(DType::F16)),
+                     {4, 5}, DType::F16),
+            "inf #0");
+  EXPECT_EQ(
+      accepted(roundTo(four, DType::F8E4M3, Arithmetic::forTier(DType::F16)),
+               {4, 5}, DType::F8E4M3),
+      "nan #0");
+  EXPECT_EQ(accepted(sum, {}), "nan -inf inf 0");
+  // What nobody knows stays unknown.
+  Bounded unknown = Bounded::undecided(1);
+  EXPECT_TRUE(add(four, unknown, rules).isUnknown());
+  EXPECT_TRUE(select(Tri::Unknown, four, unknown).isUnknown());
+  EXPECT_EQ(accepted(mul(four, unknown, rules), {4}), "");
+}
+
+TEST(Bounded, TheMeanDepthBoundsTermsOfOneSize) {
+  Arithmetic rules = Arithmetic::forTier(DType::F32);
+  std::vector<double> terms(1000, 1.0 + 0x1p-20);
+  long double unit = floatFormat(DType::F32).unitRoundoff();
+  Bounded sum = sumOf(terms, rules);
+  EXPECT_LT(sum.radius, 510 * unit * sum.value);
+  // The worst grouping, a chain, is inside.
+  float chain = 0;
+  for (double term : terms)
+    chain += static_cast<float>(term);
+  EXPECT_TRUE(accepts(sum, chain, DType::F32));
+  EXPECT_LE(rules.meanDepth(1000), 501);
+  EXPECT_EQ(rules.meanDepth(2), 1);
+  rules.partials = 64;
+  rules.extraDepth = 5;
+  EXPECT_LT(rules.meanDepth(1 << 20), rules.depth(1 << 20));
+  EXPECT_GT(2 * rules.meanDepth(1 << 20), rules.depth(1 << 20));
 }
 
 TEST(Bounded, ComparisonsKnowWhatTheyDoNotKnow) {

@@ -215,7 +215,66 @@ TEST(OracleEdges, EachInputIsChecked) {
     EXPECT_NE(oracle::findOracle(name), nullptr);
 }
 
-TEST(OracleEdges, OverflowGoesToTheInterpreter) {
+/// Which of NaN, the infinities, zero and `number` an element accepts.
+std::string accepted(const Bounded &value, double number, DType type) {
+  std::string text;
+  for (auto [actual, name] : {std::pair{nan, "nan "},
+                              {-inf, "-inf "},
+                              {inf, "inf "},
+                              {0.0, "0 "},
+                              {number, "number "}})
+    if (bounded::accepts(value, actual, type))
+      text += name;
+  return text;
+}
+
+TEST(OracleEdges, OverflowHasKnownOutcomes) {
+  for (DType type : {DType::F32, DType::BF16}) {
+    double big = 0x1.fp127;
+    auto sum = [&](std::vector<double> x, double number) {
+      auto n = static_cast<int64_t>(x.size());
+      return accepted(runX("row_sum", {1, n}, x, type)["y"].values[0], number,
+                      type);
+    };
+    EXPECT_EQ(sum({big, big, -big}, big), "inf number ");
+    EXPECT_EQ(sum({big, big, -big}, big / 2), "inf ");
+    EXPECT_EQ(sum({-big, -big, big}, -big), "-inf number ");
+    EXPECT_EQ(sum({big, -big, big, -big}, big), "nan -inf inf 0 ");
+    EXPECT_EQ(sum({big, big}, big), "inf ");
+  }
+  // f16 sums are f32: only the store overflows.
+  oracle::OracleResult half =
+      runX("row_sum", {1, 3}, {60000, 60000, -60000}, DType::F16);
+  EXPECT_EQ(accepted(half["y"].values[0], 60000, DType::F16), "number ");
+  half = runX("row_sum", {1, 2}, {60000, 60000}, DType::F16);
+  EXPECT_EQ(accepted(half["y"].values[0], 65504, DType::F16), "inf ");
+}
+
+TEST(OracleEdges, HugeLogitsAndSquares) {
+  expectValues(runX("softmax", {1, 3}, {3e38, -3e38, 3e38}), "y",
+               {0.5, 0, 0.5});
+  EXPECT_EQ(accepted(runX("softmax", {1, 2}, {3e38, -3e38})["y"].values[1],
+                     1e-30, DType::F32),
+            "0 ");
+  // The squares overflow: 1 / infinity is 0, and no number is right.
+  Call norm(DType::F32);
+  norm.floats("x", {1, 2}, {3e38, 1});
+  norm.floats("w", {2}, {1, 1});
+  oracle::OracleResult rms = norm.expected("rms_norm");
+  EXPECT_EQ(accepted(rms["y"].values[0], 1.4142135, DType::F32), "0 ");
+  // One square does not overflow, their sum may or must.
+  norm.floats("x", {1, 2}, {1.8e19, 1.8e19});
+  rms = norm.expected("rms_norm");
+  EXPECT_EQ(accepted(rms["y"].values[0], 1, DType::F32), "0 ");
+  norm.floats("b", {2}, {7, 7});
+  norm.floats("x", {1, 2}, {3e38, -3e38});
+  oracle::OracleResult layer = norm.expected("layer_norm");
+  EXPECT_TRUE(bounded::accepts(layer["y"].values[0], 7, DType::F32));
+  EXPECT_FALSE(bounded::accepts(layer["y"].values[0], 8, DType::F32));
+  EXPECT_FALSE(bounded::accepts(layer["y"].values[0], -inf, DType::F32));
+}
+
+TEST(OracleEdges, OverflowOfOneGroupingIsNoted) {
   oracle::OracleResult result = runX("row_sum", {1, 3}, {3e38, 3e38, -3e38});
   EXPECT_TRUE(result["y"].values[0].leftRange);
   result = runX("row_sum", {1, 3}, {3e38, 3e38, -3e38}, DType::F64);
