@@ -47,7 +47,7 @@ struct SourcePosition {
 /// What went wrong, for a program (family, code) and for people (message).
 struct Error {
   ErrorFamily family = ErrorFamily::Internal;
-  /// A stable short identifier, for example "launch.extent-mismatch".
+  /// A stable short identifier, for example "launch.extent".
   std::string code;
   /// Lower case, no full stop: what was found, what was expected, what to do.
   std::string message;

@@ -7,6 +7,8 @@
 
 #include "dialect/specialize.h"
 
+#include "support/launch_errors.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Dominance.h"
 #include "mlir/IR/Matchers.h"
@@ -36,9 +38,9 @@ static SourcePosition positionOf(Operation *op) {
   return position;
 }
 
-static Error launchError(Operation *op, std::string code, std::string message) {
-  return Error{ErrorFamily::Launch, std::move(code), std::move(message),
-               positionOf(op)};
+static Error at(Operation *op, Error error) {
+  error.where = positionOf(op);
+  return error;
 }
 
 /// Replaces the own integer ops by constants where both operands are.
@@ -117,12 +119,9 @@ static Result<void> checkBindings(tile::KernelOp kernel, Access op,
     auto known = dims.find(dim.getValue());
     if (known == dims.end() || known->second == actual[axis])
       continue;
-    return launchError(op, "launch.extent",
-                       ("argument '" + kernel.getArgName(view.getArgNumber()) +
-                        "': extent " + Twine(axis) + " is " +
-                        Twine(actual[axis]) + ", dimension '" + dim.getValue() +
-                        "' is " + Twine(known->second))
-                           .str());
+    return at(op, launcherror::boundExtent(
+                      kernel.getArgName(view.getArgNumber()), axis,
+                      actual[axis], dim.getValue(), known->second));
   }
   return {};
 }
@@ -143,9 +142,7 @@ static Result<void> checkReshape(tile::ReshapeOp op,
   std::optional<int64_t> to = count(op.getResult().getType());
   if (!from || !to || *from == *to)
     return {};
-  return launchError(
-      op, "launch.reshape",
-      ("a reshape of " + Twine(*from) + " elements to " + Twine(*to)).str());
+  return at(op, launcherror::reshape(*from, *to));
 }
 
 Result<void> specialize(tile::KernelOp kernel, const ViewExtents &extents) {
@@ -154,12 +151,9 @@ Result<void> specialize(tile::KernelOp kernel, const ViewExtents &extents) {
     auto view = dyn_cast<tile::ViewType>(argument.getType());
     const std::vector<int64_t> &given = extents[argument.getArgNumber()];
     if (view && int64_t(given.size()) != view.getRank())
-      return launchError(kernel, "launch.rank",
-                         ("argument '" +
-                          kernel.getArgName(argument.getArgNumber()) +
-                          "': rank is " + Twine(given.size()) + ", expected " +
-                          Twine(view.getRank()))
-                             .str());
+      return at(kernel,
+                launcherror::rank(kernel.getArgName(argument.getArgNumber()),
+                                  int64_t(given.size()), view.getRank()));
   }
   kernel.walk([&](tile::ExtentOp op) {
     auto view = cast<BlockArgument>(op.getView());
@@ -200,10 +194,7 @@ Result<void> specialize(tile::KernelOp kernel, const ViewExtents &extents) {
     if (auto dim = dyn_cast<tile::DimOp>(op)) {
       std::optional<int64_t> extent = constantOf(dim.getExtent());
       if (extent && *extent < 0)
-        status = launchError(op, "launch.extent",
-                             ("dimension '" + dim.getName() + "' has extent " +
-                              Twine(*extent) + ", expected at least 0")
-                                 .str());
+        status = at(op, launcherror::negativeDimension(dim.getName(), extent));
     } else if (auto reshape = dyn_cast<tile::ReshapeOp>(op)) {
       status = checkReshape(reshape, dims);
     } else if (auto load = dyn_cast<tile::LoadOp>(op)) {

@@ -15,6 +15,7 @@
 #include "dsl/trace.h"
 #include "interp/interpreter.h"
 #include "realize/cpu/realize.h"
+#include "support/launch_errors.h"
 
 #include "llvm/Support/raw_ostream.h"
 
@@ -179,16 +180,21 @@ Result<std::vector<std::vector<int64_t>>> Program::deriveExtents(
   return tessera::deriveExtents(state->kernel, dims, known);
 }
 
+static std::string
+parameterNames(const std::vector<ProgramParameter> &parameters) {
+  std::string names;
+  for (const ProgramParameter &parameter : parameters)
+    names += (names.empty() ? "" : ", ") + parameter.name;
+  return names;
+}
+
 Result<CompiledKernel> Program::compile(const CompileRequest &given) const {
   std::lock_guard lock(state->mutex);
   CompileRequest request = given;
   if (request.extents.size() != state->parameters.size())
-    return Error{ErrorFamily::Launch,
-                 "launch.count",
-                 "found extents for " + std::to_string(request.extents.size()) +
-                     " parameters, expected " +
-                     std::to_string(state->parameters.size()),
-                 {}};
+    return launcherror::count(state->name, state->parameters.size(),
+                              parameterNames(state->parameters),
+                              request.extents.size());
   request.unitStride.resize(state->parameters.size());
   for (size_t i = 0; i < state->parameters.size(); ++i) {
     auto &unit = request.unitStride[i];

@@ -7,7 +7,10 @@
 
 #include "interp/access.h"
 
+#include "support/launch_errors.h"
+
 #include <limits>
+#include <tuple>
 
 namespace tessera::interp {
 
@@ -19,8 +22,6 @@ constexpr int64_t invalid = outside + 1;
 /// Oracle mode: an index that the bounds do not decide.
 constexpr int64_t undecided = outside + 2;
 constexpr int64_t lastMark = undecided;
-
-std::string number(int64_t value) { return std::to_string(value); }
 
 /// Fills the table of one axis.
 bool tabulate(Machine &machine, const Access &access, unsigned axisNumber,
@@ -178,10 +179,7 @@ private:
         value = offset.ints()[i];
     (void)walk;
     return machine.context.fail(
-        ErrorFamily::Launch, "launch.index-range",
-        "index " + number(value) + " on axis " + number(axis) + " of '" +
-            view.name + "' was computed from loaded values, expected 0 to " +
-            number(extent - 1) + "; correct the index values or mask them");
+        launcherror::index(view.name, axis, extent, value));
   }
 
   void noteViolation(unsigned axis, int64_t index) {
@@ -215,6 +213,8 @@ private:
     if (found.size() >= machine.options.maxFindings ||
         !machine.reportedConflicts.insert(pair).second)
       return;
+    std::tie(conflict.firstInstance, conflict.secondInstance) =
+        machine.races->instances(earlier);
     for (unsigned axis = 0; axis < access.axes.size(); ++axis)
       conflict.element.push_back(indexAt(walk, axis));
     found.push_back(std::move(conflict));
@@ -260,7 +260,7 @@ bool load(Machine &machine, Access &access, std::optional<Slot> fill,
       return true;
     }
     if (element.reach == Reach::Undecided) {
-      result.bounds()[i].leftRange = true;
+      result.bounds()[i].forget();
       return true;
     }
     if (!other.reset(machine.context, result.kind(), {}))

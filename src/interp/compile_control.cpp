@@ -7,6 +7,8 @@
 
 #include "interp/compiler.h"
 
+#include "support/launch_errors.h"
+
 using namespace mlir;
 
 namespace tessera::interp {
@@ -34,10 +36,7 @@ bool Compiler::visit(tile::DimOp op) {
   emit([&m = machine, dim, extent, bound, name = op.getName().str()] {
     int64_t value = m.controlValue(extent);
     if (value < 0)
-      return m.context.fail(ErrorFamily::Launch, "launch.negative-extent",
-                            "dimension '" + name + "' has extent " +
-                                std::to_string(value) +
-                                ", expected at least 0");
+      return m.context.fail(launcherror::negativeDimension(name, value));
     m.dimExtents[dim] = value;
     for (const Binding &binding : bound) {
       const View &view = m.memory.view(binding.view);
@@ -45,12 +44,8 @@ bool Compiler::visit(tile::DimOp op) {
       if (found == value)
         continue;
       m.context.where = &binding.where;
-      return m.context.fail(
-          ErrorFamily::Launch, "launch.extent-mismatch",
-          "axis " + std::to_string(binding.axis) + " of '" + view.name +
-              "' has extent " + std::to_string(found) +
-              ", but is indexed by dimension '" + name + "' of extent " +
-              std::to_string(value) + "; expected equal extents");
+      return m.context.fail(launcherror::boundExtent(view.name, binding.axis,
+                                                     found, name, value));
     }
     return true;
   });
@@ -70,10 +65,11 @@ bool Compiler::visit(tile::DimSizeOp op) {
 //===----------------------------------------------------------------------===//
 
 /// Runs one instance of a region whose instances may overlap in time.
-static bool runInstance(Machine &m, uint32_t region, const Block &body) {
+static bool runInstance(Machine &m, uint32_t region, int64_t instance,
+                        const Block &body) {
   if (!m.races)
     return m.run(body);
-  m.races->enter(region);
+  m.races->enter(region, instance);
   bool ok = m.context.allocate(RaceDetector::bytesPerInstance) && m.run(body);
   m.races->leave();
   return ok;
@@ -84,20 +80,23 @@ bool Compiler::visit(tile::ParallelOp op) {
   for (Attribute name : op.getDims())
     dims.push_back(dimOf(cast<StringAttr>(name)));
   auto coordinates = slotsOf(op.getBody().getArguments());
+  auto names = std::make_shared<std::vector<std::string>>();
+  for (Attribute name : op.getDims())
+    names->push_back(cast<StringAttr>(name).str());
   Block &body = newBlock();
   if (!compileRegion(op.getBody(), body))
     return false;
-  emit([&m = machine, &body, dims, coordinates] {
+  emit([&m = machine, &body, dims, coordinates, names] {
     Extents extents = m.extentsOf(dims);
     if (llvm::is_contained(extents, 0))
       return true;
-    uint32_t region = m.races ? m.races->beginRegion() : 0;
+    uint32_t region = m.races ? m.races->beginRegion(names, extents) : 0;
     Extents position(extents.size(), 0);
-    while (true) {
+    for (int64_t instance = 0;; ++instance) {
       for (size_t i = 0; i < position.size(); ++i)
         if (!m.setIndex(coordinates[i], position[i]))
           return false;
-      if (!m.context.charge(1) || !runInstance(m, region, body))
+      if (!m.context.charge(1) || !runInstance(m, region, instance, body))
         return false;
       size_t axis = extents.size();
       while (axis > 0 && ++position[axis - 1] == extents[axis - 1])
@@ -178,6 +177,7 @@ using Tiles = llvm::SmallVector<Tile, 4>;
 struct Fold {
   Grouping grouping = Grouping::Unordered;
   unsigned dim = 0;
+  RaceDetector::Names names;
   llvm::SmallVector<Slot, 4> inits, combineArguments, results;
   Slot coordinate = 0;
   const Block *body = nullptr;
@@ -193,7 +193,7 @@ public:
     concurrent = m.races && (fold.grouping == Grouping::Unordered ||
                              fold.grouping == Grouping::Tree);
     if (concurrent)
-      region = m.races->beginRegion();
+      region = m.races->beginRegion(fold.names, m.dimExtents[fold.dim]);
   }
 
   bool run() {
@@ -213,7 +213,8 @@ private:
   bool contribute(int64_t i, Tiles &value) {
     if (!m.context.charge(1) || !m.setIndex(fold.coordinate, i))
       return false;
-    if (concurrent ? !runInstance(m, region, *fold.body) : !m.run(*fold.body))
+    if (concurrent ? !runInstance(m, region, i, *fold.body)
+                   : !m.run(*fold.body))
       return false;
     value = m.yielded(*fold.body);
     return true;
@@ -339,6 +340,8 @@ bool Compiler::visit(tile::FoldOp op) {
   Fold fold;
   fold.grouping = static_cast<Grouping>(op.getOrder());
   fold.dim = dimOf(op.getDimAttr());
+  fold.names = std::make_shared<std::vector<std::string>>(
+      1, op.getDimAttr().getValue().str());
   fold.inits = slotsOf(op.getInits());
   fold.combineArguments = slotsOf(op.getCombine().front().getArguments());
   fold.results = slotsOf(op.getResults());

@@ -7,6 +7,8 @@
 
 #include "interp/compiler.h"
 
+#include "support/launch_errors.h"
+
 using namespace mlir;
 
 namespace tessera::interp {
@@ -14,13 +16,6 @@ namespace tessera::interp {
 //===----------------------------------------------------------------------===//
 // Memory
 //===----------------------------------------------------------------------===//
-
-static std::string describe(llvm::ArrayRef<int64_t> extents) {
-  std::string text = "[";
-  for (int64_t extent : extents)
-    text += (text.size() > 1 ? ", " : "") + std::to_string(extent);
-  return text + "]";
-}
 
 template <typename Op> std::shared_ptr<Access> Compiler::accessOf(Op op) {
   auto access = std::make_shared<Access>();
@@ -129,10 +124,8 @@ bool Compiler::visit(tile::ReshapeOp op) {
     Extents extents = m.extentsOf(to);
     const Tile &source = m.slots[input];
     if (elementCount(extents) != source.count())
-      return m.context.fail(ErrorFamily::Launch, "launch.reshape",
-                            "reshape from " + describe(source.extents()) +
-                                " to " + describe(extents) +
-                                "; expected equal numbers of elements");
+      return m.context.fail(launcherror::reshape(
+          source.count(), elementCount(extents).value_or(-1)));
     m.slots[result] = source;
     m.slots[result].reshape(extents);
     return true;
@@ -159,6 +152,7 @@ struct Gather {
   Slot source = 0, indices = 0, result = 0;
   std::optional<Slot> fill;
   unsigned along = 0;
+  std::string dim;
   bool validate = false;
 };
 } // namespace
@@ -188,10 +182,7 @@ static bool runGather(Machine &m, const Gather &gather) {
     bool known = !indices.isUnknown(i);
     if (gather.validate && !inside && known)
       return m.context.fail(
-          ErrorFamily::Launch, "launch.index-range",
-          "gather index " + std::to_string(index) +
-              " was computed from loaded values, expected 0 to " +
-              std::to_string(length - 1));
+          launcherror::gatherIndex(gather.dim, length, index));
     for (int64_t offset : offsets) {
       if (inside)
         result.copy(to, source, index * step + offset);
@@ -200,7 +191,7 @@ static bool runGather(Machine &m, const Gather &gather) {
       else
         result.set(to, Scalar());
       if (!known && isFloat(result.kind()))
-        result.bounds()[to].leftRange = true;
+        result.bounds()[to].forget();
       else if (!known)
         result.setUnknown(to);
       ++to;
@@ -218,6 +209,7 @@ bool Compiler::visit(tile::GatherOp op) {
     gather.fill = slotOf(op.getFill());
   gather.along = static_cast<unsigned>(tile::indexOf(
       tile::getDims(op.getSource().getType()), op.getAlongAttr()));
+  gather.dim = op.getAlong().str();
   gather.validate = dataDependent.contains(op.getIndices());
   emit([&m = machine, gather] { return runGather(m, gather); });
   return true;

@@ -8,9 +8,10 @@
 #include "interp/interpreter.h"
 
 #include "interp/compiler.h"
+#include "support/float_convert.h"
+#include "support/launch_errors.h"
 
 #include <cfenv>
-#include <cmath>
 
 using namespace mlir;
 
@@ -24,11 +25,11 @@ Error Conflict::toError() const {
   return {ErrorFamily::Diagnostic, "program.race",
           "two instances of a parallel region " + verb + " element " + at +
               "] of '" + view + "', here (" +
-              (secondWrites ? "write" : "read") + ") and at " + first.file +
-              ":" + std::to_string(first.line) + ":" +
-              std::to_string(first.column) + " (" +
-              (firstWrites ? "write" : "read") +
-              "); expected independent instances",
+              (secondWrites ? "write" : "read") + ", instance " +
+              secondInstance + ") and at " + first.file + ":" +
+              std::to_string(first.line) + ":" + std::to_string(first.column) +
+              " (" + (firstWrites ? "write" : "read") + ", instance " +
+              firstInstance + "); expected independent instances",
           second};
 }
 
@@ -89,7 +90,7 @@ public:
 
   Result<void> run() {
     FloatEnvironment environment;
-    bool ok = bindViews() && execute();
+    bool ok = bindArguments() && execute();
     report.steps = context.stepsDone();
     if (!ok) {
       machine.memory.rollBack();
@@ -101,24 +102,23 @@ public:
   }
 
 private:
-  bool fail(const char *code, std::string message) {
-    return context.fail(ErrorFamily::Launch, code, std::move(message));
-  }
-
-  bool bindViews() {
+  /// The arguments in order, with the checks of a compiled launch.
+  bool bindArguments() {
     kernelPosition = positionOf(kernel.getLoc());
     context.where = &kernelPosition;
     unsigned parameters = kernel.getBody().getNumArguments();
     if (arguments.size() > parameters)
-      return fail("launch.argument-count",
-                  "found " + std::to_string(arguments.size()) +
-                      " arguments, expected " + std::to_string(parameters));
+      return failCount();
     std::vector<View> views;
+    scalars.assign(parameters, Scalar());
     for (unsigned i = 0; i < parameters; ++i) {
       auto type =
           dyn_cast<tile::ViewType>(kernel.getBody().getArgument(i).getType());
-      if (!type)
+      if (!type) {
+        if (!readScalar(i))
+          return false;
         continue;
+      }
       View view;
       view.name = kernel.getArgName(i).str();
       view.argument = i;
@@ -131,96 +131,68 @@ private:
     return machine.memory.bind(std::move(views));
   }
 
+  bool failCount() {
+    std::string names;
+    unsigned parameters = kernel.getBody().getNumArguments();
+    for (unsigned i = 0; i < parameters; ++i)
+      names += (names.empty() ? "" : ", ") + kernel.getArgName(i).str();
+    return context.fail(launcherror::count(kernel.getSymName(), parameters,
+                                           names, arguments.size()));
+  }
+
   bool checkView(unsigned i, tile::ViewType type, const std::string &name) {
-    const auto *tensor =
-        i < arguments.size() ? std::get_if<TensorRef>(&arguments[i]) : nullptr;
-    if (!tensor)
-      return fail("launch.argument-kind",
-                  "'" + name + "' is a view, found " +
-                      (i < arguments.size() ? "a scalar" : "no argument"));
-    if (tensor->rank() != type.getRank() ||
-        tensor->strides.size() != tensor->extents.size())
-      return fail("launch.rank",
-                  "'" + name + "' has rank " + std::to_string(tensor->rank()) +
-                      ", expected " + std::to_string(type.getRank()));
+    if (i >= arguments.size())
+      return failCount();
     DType expected = storageType(type.getElementType());
+    const auto *tensor = std::get_if<TensorRef>(&arguments[i]);
+    if (!tensor)
+      return context.fail(
+          launcherror::scalarForView(name, type.getRank(), expected));
+    if (tensor->rank() != type.getRank())
+      return context.fail(
+          launcherror::rank(name, tensor->rank(), type.getRank()));
+    if (tensor->strides.size() != tensor->extents.size())
+      return context.fail(launcherror::strideCount(name, tensor->strides.size(),
+                                                   tensor->rank()));
     if (tensor->dtype != expected)
-      return fail("launch.dtype",
-                  "'" + name + "' has element type " +
-                      std::string(tessera::name(tensor->dtype)) +
-                      ", expected " + std::string(tessera::name(expected)));
-    bool isEmpty = false;
-    for (int64_t axis = 0; axis < tensor->rank(); ++axis) {
-      isEmpty |= tensor->extents[axis] == 0;
+      return context.fail(launcherror::dtype(name, tensor->dtype, expected));
+    for (int64_t axis = 0; axis < tensor->rank(); ++axis)
       if (tensor->extents[axis] < 0)
-        return fail("launch.negative-extent",
-                    "axis " + std::to_string(axis) + " of '" + name +
-                        "' has extent " +
-                        std::to_string(tensor->extents[axis]) +
-                        ", expected at least 0");
-    }
-    if (!isEmpty && !tensor->data)
-      return fail("launch.null-data", "'" + name + "' has no data");
-    if (type.isWritable() && overlapsItself(*tensor))
-      return fail("launch.self-overlap",
-                  "'" + name +
-                      "' is written and has elements that overlap each other; "
-                      "expected distinct elements");
+        return context.fail(
+            launcherror::negativeExtent(name, axis, tensor->extents[axis]));
+    if (std::optional<Error> error = launcherror::memory(name, *tensor))
+      return context.fail(*error);
+    if (type.isWritable())
+      if (std::optional<Error> error = launcherror::selfOverlap(name, *tensor))
+        return context.fail(*error);
     return true;
   }
 
-  bool bindScalar(unsigned i, Slot slot) {
+  bool readScalar(unsigned i) {
     Type type = kernel.getBody().getArgument(i).getType();
     Kind kind = kindOf(type);
     std::string name = kernel.getArgName(i).str();
-    Tile &tile = machine.slots[slot];
-    if (!tile.reset(context, kind, {}))
-      return false;
     if (i >= arguments.size()) {
       Attribute value = kernel.getArgDefaults()[i];
       if (isa<UnitAttr>(value))
-        return fail("launch.argument-count",
-                    "'" + name + "' has no argument and no default");
-      tile.set(0, constantScalar(value, kind));
+        return failCount();
+      scalars[i] = constantScalar(value, kind);
       return true;
     }
+    DType dtype = storageType(type);
     if (std::holds_alternative<TensorRef>(arguments[i]))
-      return fail("launch.argument-kind",
-                  "'" + name + "' is a scalar, found a view");
-    const auto *integer = std::get_if<int64_t>(&arguments[i]);
-    const auto *real = std::get_if<double>(&arguments[i]);
-    if (isFloat(kind)) {
-      double value = integer ? static_cast<double>(*integer) : *real;
-      if (kind == Kind::F32)
-        value =
-            integer ? static_cast<float>(*integer) : static_cast<float>(value);
-      tile.set(0, realScalar(value));
-      return true;
-    }
-    int64_t value = 0;
-    if (integer)
-      value = *integer;
-    else if (std::trunc(*real) == *real && std::fabs(*real) < 0x1p63)
-      value = static_cast<int64_t>(*real);
+      return context.fail(launcherror::viewForScalar(name, dtype));
+    uint64_t bits = 0;
+    if (Result<void> status = launcherror::storeScalar(
+            name, dtype, launcherror::Number(arguments[i]), bits);
+        !status)
+      return context.fail(status.error());
+    if (isFloat(kind))
+      scalars[i] = realScalar(support::loadFloat(dtype, &bits));
     else
-      return fail("launch.scalar", "'" + name + "' is an integer, found " +
-                                       std::to_string(*real));
-    if (!fits(kind, value))
-      return fail("launch.scalar", "'" + name + "' is " +
-                                       std::to_string(value) +
-                                       ", which does not fit its " +
-                                       std::to_string(widthOf(kind)) + " bits");
-    tile.set(0, integerScalar(canonical(widthOf(kind), value)));
+      scalars[i] =
+          integerScalar(canonical(widthOf(kind), static_cast<int64_t>(bits)));
     return true;
-  }
-
-  /// True when `value` is a signed or unsigned number of the kind's width.
-  static bool fits(Kind kind, int64_t value) {
-    int width = widthOf(kind);
-    if (width == 64)
-      return true;
-    int64_t smallest = width == 1 ? 0 : -(int64_t{1} << (width - 1));
-    return value >= smallest && value < (int64_t{1} << width);
   }
 
   bool execute() {
@@ -229,10 +201,14 @@ private:
     if (!compiler.compile(body))
       return false;
     context.where = &kernelPosition;
-    for (BlockArgument argument : kernel.getBody().getArguments())
-      if (!isa<tile::ViewType>(argument.getType()) &&
-          !bindScalar(argument.getArgNumber(), compiler.slotOf(argument)))
+    for (BlockArgument argument : kernel.getBody().getArguments()) {
+      if (isa<tile::ViewType>(argument.getType()))
+        continue;
+      Tile &tile = machine.slots[compiler.slotOf(argument)];
+      if (!tile.reset(context, kindOf(argument.getType()), {}))
         return false;
+      tile.set(0, scalars[argument.getArgNumber()]);
+    }
     return machine.run(body);
   }
 
@@ -248,7 +224,8 @@ private:
       output.elements.reserve(offsets.size());
       for (int64_t offset : offsets) {
         output.elements.push_back(machine.memory.finalElement(i, offset));
-        output.elements.back().leftRange |= context.undecidedControl;
+        if (context.undecidedControl)
+          output.elements.back().forget();
       }
       report.outputs.push_back(std::move(output));
     }
@@ -260,6 +237,8 @@ private:
   Machine machine;
   Context &context;
   SourcePosition kernelPosition;
+  /// The values of the scalar parameters, by position.
+  std::vector<Scalar> scalars;
 };
 
 } // namespace

@@ -9,6 +9,7 @@
 
 #include "interp/scalar_ops.h"
 #include "support/float_convert.h"
+#include "support/launch_errors.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -74,9 +75,7 @@ bool Memory::bind(std::vector<View> bound) {
     const TensorRef &tensor = views[i].tensor;
     std::optional<ByteRange> bytes = reachableBytes(tensor);
     if (!bytes)
-      return context.fail(ErrorFamily::Launch, "launch.strides",
-                          "'" + views[i].name +
-                              "' reaches byte offsets that do not fit 63 bits");
+      return context.fail(*launcherror::memory(views[i].name, tensor));
     auto data = static_cast<int64_t>(reinterpret_cast<intptr_t>(tensor.data));
     ranges.push_back({data + bytes->begin, data + bytes->end, i});
   }

@@ -56,6 +56,9 @@ struct Conflict {
   std::vector<int64_t> element;
   bool firstWrites = false;
   bool secondWrites = false;
+  /// The instances, "row=3, col=0".
+  std::string firstInstance;
+  std::string secondInstance;
   SourcePosition first;
   SourcePosition second;
 

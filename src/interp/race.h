@@ -16,11 +16,15 @@
 #ifndef TESSERA_INTERP_RACE_H
 #define TESSERA_INTERP_RACE_H
 
+#include "llvm/ADT/ArrayRef.h"
+
 #include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace tessera::interp {
@@ -62,8 +66,10 @@ public:
 
   /// A new execution of a parallel region; its instances are entered with the
   /// number returned.
-  uint32_t beginRegion() { return ++regions; }
-  void enter(uint32_t region);
+  using Names = std::shared_ptr<const std::vector<std::string>>;
+  uint32_t beginRegion(Names dims, llvm::ArrayRef<int64_t> extents);
+  /// Enters an instance, given by its number in row-major order.
+  void enter(uint32_t region, int64_t instance);
   void leave() { stack.pop_back(); }
 
   struct Access {
@@ -81,17 +87,31 @@ public:
   /// access that it conflicts with.
   std::optional<Access> note(Cell &cell, uint32_t site, bool writes);
 
+  /// Where the instance of an earlier access and the running one part: the
+  /// instance of each, "row=3, col=0".
+  std::pair<std::string, std::string> instances(const Access &earlier) const;
+
 private:
   struct Node {
     uint32_t parent = 0;
     uint32_t region = 0;
     uint32_t depth = 0;
+    int64_t instance = 0;
+  };
+  struct Region {
+    Names dims;
+    std::vector<int64_t> extents;
   };
 
 public:
-  static constexpr int64_t bytesPerInstance = sizeof(Node);
+  static constexpr int64_t bytesPerInstance = sizeof(Node) + sizeof(Region);
 
 private:
+  /// The last node on the path to `node` that the running instance is not in;
+  /// nothing if there is none.
+  std::optional<uint32_t> parting(uint32_t node) const;
+  std::string describe(uint32_t node) const;
+
   /// True when an access of `node` may overlap in time with the running
   /// instance.
   bool parallel(uint32_t node) const;
@@ -99,7 +119,7 @@ private:
   std::vector<Node> nodes;
   /// The running instance and those around it, outermost first.
   std::vector<uint32_t> stack;
-  uint32_t regions = 0;
+  std::vector<Region> regions;
 };
 
 } // namespace tessera::interp

@@ -54,6 +54,10 @@ bool Context::fail(ErrorFamily family, std::string code, std::string message) {
   return false;
 }
 
+bool Context::fail(Error error) {
+  return fail(error.family, std::move(error.code), std::move(error.message));
+}
+
 bool Context::failSteps() {
   return fail(ErrorFamily::Unsupported, "interpreter.step-limit",
               "the program runs for more than " + std::to_string(stepLimit) +

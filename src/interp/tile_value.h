@@ -65,6 +65,8 @@ public:
 
   /// Records the first error at `where`; returns false.
   bool fail(ErrorFamily family, std::string code, std::string message);
+  /// The same for an error without a position.
+  bool fail(Error error);
   const std::optional<Error> &error() const { return failure; }
 
   /// Counts work; false when the limit is passed.

@@ -7,6 +7,7 @@
 
 #include "realize/cpu/elementwise.h"
 #include "realize/cpu/nest.h"
+#include "support/launch_errors.h"
 
 using namespace mlir;
 
@@ -83,13 +84,12 @@ void NestEmitter::emitCheck(const Access &access, unsigned axis, Value offset) {
   if (access.mask)
     wrong = emit.logicalAnd(wrong, value(access.mask));
   tile::KernelOp kernel = r.analysis.kernel;
-  r.emitCheck(wrong,
-              launchError(access.op, "launch.index",
-                          "an index into axis " + Twine(axis) + " of '" +
-                              kernel.getArgName(access.view.getArgNumber()) +
-                              "' is outside [0, " +
-                              Twine(r.analysis.accesses.extent(access, axis)) +
-                              "); nothing was written"));
+  r.emitCheck(
+      wrong,
+      launchError(access.op,
+                  launcherror::index(
+                      kernel.getArgName(access.view.getArgNumber()), axis,
+                      r.analysis.accesses.extent(access, axis), std::nullopt)));
 }
 
 /// Where active lanes of `index` are outside [0, extent).

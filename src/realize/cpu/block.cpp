@@ -8,6 +8,7 @@
 #include "realize/cpu/combination.h"
 #include "realize/cpu/elementwise.h"
 #include "realize/cpu/nest.h"
+#include "support/launch_errors.h"
 
 #include "llvm/ADT/ScopeExit.h"
 
@@ -23,8 +24,7 @@ static int64_t constantIndexOr(Value value, int64_t otherwise) {
   return constantIndex(value).value_or(otherwise);
 }
 
-Error launchError(Operation *op, StringRef code, const Twine &why) {
-  Error error{ErrorFamily::Launch, code.str(), why.str(), {}};
+Error launchError(Operation *op, Error error) {
   if (auto loc = dyn_cast<FileLineColLoc>(op->getLoc()))
     error.where = {loc.getFilename().str(), loc.getLine(), loc.getColumn()};
   return error;
@@ -260,9 +260,8 @@ void Realizer::runImmediate(Operation &op) {
     extents[dim.getName()] = size;
     if (checksOnly && !constantIndex(dim.getExtent()))
       emitCheck(emit.compare(arith::CmpIPredicate::slt, size, emit.index(0)),
-                launchError(&op, "launch.extent",
-                            "dimension '" + dim.getName() +
-                                "' comes out negative; nothing was written"));
+                launchError(&op, launcherror::negativeDimension(dim.getName(),
+                                                                std::nullopt)));
   } else if (auto size = dyn_cast<tile::DimSizeOp>(op)) {
     setScalar(size.getResult(), extent(size.getDimAttr()));
   } else if (auto parallel = dyn_cast<tile::ParallelOp>(op)) {

@@ -10,6 +10,7 @@
 #include "realize/cpu/combination.h"
 #include "realize/cpu/elementwise.h"
 #include "realize/cpu/sort.h"
+#include "support/launch_errors.h"
 
 using namespace mlir;
 
@@ -201,10 +202,8 @@ Value NestEmitter::gatherElement(tile::GatherOp op) {
   if (std::optional<int64_t> extent = r.constantExtent(op.getAlongAttr());
       extent && r.checksOnly && dependsOnData(op.getIndices()))
     r.emitCheck(outside(index, *extent),
-                launchError(op, "launch.index",
-                            "an index into dimension '" + op.getAlong() +
-                                "' of a tile is outside [0, " + Twine(*extent) +
-                                "); nothing was written"));
+                launchError(op, launcherror::gatherIndex(op.getAlong(), *extent,
+                                                         std::nullopt)));
   Value safe = emit.select(inside, indices, emit.zero(indices.getType()));
   int64_t along =
       buffer->strides[tile::indexOf(buffer->dims, op.getAlongAttr())];

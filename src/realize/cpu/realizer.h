@@ -39,8 +39,7 @@ struct TileBuffer {
 };
 
 /// An error of the call at an op's source position.
-Error launchError(mlir::Operation *op, llvm::StringRef code,
-                  const llvm::Twine &why);
+Error launchError(mlir::Operation *op, Error error);
 
 class Realizer {
 public:

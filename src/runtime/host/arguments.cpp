@@ -12,13 +12,10 @@
 
 #include "runtime/host/arguments.h"
 
-#include "support/float_convert.h"
+#include "support/launch_errors.h"
 
-#include <cmath>
-#include <cstring>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <limits>
 #include <optional>
 
 namespace tessera::runtime {
@@ -31,18 +28,11 @@ const std::string &parameterName(const Parameter &parameter) {
   return std::get<ScalarParameter>(parameter).name;
 }
 
-Error launchError(std::string code, std::string message) {
-  return {ErrorFamily::Launch, std::move(code), std::move(message), {}};
-}
-
 Error countError(const ExecutableInfo &info, size_t found) {
   std::string names;
   for (const Parameter &parameter : info.parameters)
     names += (names.empty() ? "" : ", ") + parameterName(parameter);
-  return launchError(
-      "launch.count",
-      fmt::format("kernel '{}' takes {} arguments ({}), found {}", info.kernel,
-                  info.parameters.size(), names, found));
+  return launcherror::count(info.kernel, info.parameters.size(), names, found);
 }
 
 /// The addresses a view can touch; begin == end for an empty view.
@@ -58,86 +48,43 @@ bool isEmpty(const ViewParameter &parameter) {
   return false;
 }
 
-Error extentError(const ViewParameter &parameter, const TensorRef &tensor,
-                  size_t axis) {
-  return launchError("launch.extent",
-                     fmt::format("argument '{}': extent {} is {}, expected {}",
-                                 parameter.name, axis, tensor.extents[axis],
-                                 parameter.extents[axis]));
-}
-
 /// Checks everything about one view except its overlap with others.
 Result<void> checkView(const ViewParameter &parameter, const TensorRef &tensor,
                        AddressRange &range) {
-  const size_t rank = parameter.extents.size();
-  if (tensor.extents.size() != rank)
-    return launchError("launch.rank",
-                       fmt::format("argument '{}': rank is {}, expected {}",
-                                   parameter.name, tensor.extents.size(),
-                                   rank));
-  if (tensor.strides.size() != rank)
-    return launchError(
-        "launch.stride",
-        fmt::format("argument '{}': {} strides are given, expected {}",
-                    parameter.name, tensor.strides.size(), rank));
+  const auto rank = static_cast<int64_t>(parameter.extents.size());
+  if (tensor.rank() != rank)
+    return launcherror::rank(parameter.name, tensor.rank(), rank);
+  if (static_cast<int64_t>(tensor.strides.size()) != rank)
+    return launcherror::strideCount(parameter.name, tensor.strides.size(),
+                                    rank);
   if (tensor.dtype != parameter.dtype)
-    return launchError("launch.dtype",
-                       fmt::format("argument '{}': dtype is {}, expected {}",
-                                   parameter.name, name(tensor.dtype),
-                                   name(parameter.dtype)));
-  for (size_t axis = 0; axis < rank; ++axis)
+    return launcherror::dtype(parameter.name, tensor.dtype, parameter.dtype);
+  for (size_t axis = 0; axis < parameter.extents.size(); ++axis)
     if (tensor.extents[axis] != parameter.extents[axis])
-      return extentError(parameter, tensor, axis);
+      return launcherror::extent(parameter.name, axis, tensor.extents[axis],
+                                 parameter.extents[axis]);
 
   range = {0, 0};
   if (isEmpty(parameter))
     return {};
 
-  for (size_t axis = 0; axis < rank; ++axis)
+  for (size_t axis = 0; axis < parameter.extents.size(); ++axis)
     if (axis < parameter.unitStride.size() && parameter.unitStride[axis] &&
         tensor.extents[axis] > 1 && tensor.strides[axis] != 1)
-      return launchError(
-          "launch.stride",
-          fmt::format("argument '{}': stride {} is {}, expected 1: the kernel "
-                      "was compiled for contiguous elements on that axis, "
-                      "compile it for this stride or pass a contiguous copy",
-                      parameter.name, axis, tensor.strides[axis]));
+      return launcherror::unitStride(parameter.name, axis,
+                                     tensor.strides[axis]);
 
+  if (std::optional<Error> error = launcherror::memory(parameter.name, tensor))
+    return *error;
   const std::optional<ByteRange> reach = reachableBytes(tensor);
   const auto address = reinterpret_cast<uintptr_t>(tensor.data);
-  if (!tensor.data)
-    return launchError(
-        "launch.null",
-        fmt::format("argument '{}': the data pointer is null, expected the "
-                    "address of a view of {} elements",
-                    parameter.name, tensor.elements()));
-  if (!reach || address < 0 - static_cast<uint64_t>(reach->begin) ||
-      address > std::numeric_limits<uintptr_t>::max() -
-                    static_cast<uint64_t>(reach->end))
-    return launchError("launch.range",
-                       fmt::format("argument '{}': extents {} with strides {} "
-                                   "reach beyond the address space",
-                                   parameter.name,
-                                   fmt::join(tensor.extents, "x"),
-                                   fmt::join(tensor.strides, ",")));
-  const int64_t size = sizeInBytes(tensor.dtype);
-  if ((address & static_cast<uint64_t>(size - 1)) != 0)
-    return launchError(
-        "launch.alignment",
-        fmt::format("argument '{}': address {:#x} is not a multiple of {}, the "
-                    "size of {}",
-                    parameter.name, address, size, name(tensor.dtype)));
   range.begin = address + static_cast<uint64_t>(reach->begin);
   range.end = address + static_cast<uint64_t>(reach->end);
 
-  if (parameter.writable && overlapsItself(tensor))
-    return launchError(
-        "launch.overlap",
-        fmt::format("argument '{}': extents {} with strides {} address an "
-                    "element more than once, expected distinct elements in a "
-                    "view that is written",
-                    parameter.name, fmt::join(tensor.extents, "x"),
-                    fmt::join(tensor.strides, ",")));
+  if (parameter.writable)
+    if (std::optional<Error> error =
+            launcherror::selfOverlap(parameter.name, tensor))
+      return *error;
   return {};
 }
 
@@ -172,86 +119,12 @@ Result<void> checkOverlap(const ExecutableInfo &info,
           !mayOverlap(firstView, secondView))
         continue;
       const bool secondIsWritten = second.writable;
-      return launchError(
-          "launch.overlap",
-          fmt::format("argument '{}' is written and shares memory with "
-                      "argument '{}', expected {}",
-                      secondIsWritten ? second.name : first.name,
-                      secondIsWritten ? first.name : second.name,
-                      inPlace ? "exactly the same view or separate memory"
-                              : "separate memory"));
+      return launcherror::overlap(secondIsWritten ? second.name : first.name,
+                                  secondIsWritten ? first.name : second.name,
+                                  inPlace);
     }
   }
   return {};
-}
-
-/// A scalar argument as the caller gave it.
-struct Number {
-  bool isInteger;
-  double real;
-  int64_t integer;
-
-  std::string str() const {
-    return isInteger ? fmt::format("{}", integer) : fmt::format("{}", real);
-  }
-};
-
-Error scalarError(const ScalarParameter &parameter, const Number &number,
-                  std::string_view expected) {
-  return launchError("launch.scalar",
-                     fmt::format("argument '{}': value is {}, expected {}",
-                                 parameter.name, number.str(), expected));
-}
-
-Error scalarRangeError(const ScalarParameter &parameter, const Number &number) {
-  return scalarError(
-      parameter, number,
-      fmt::format("a value that {} can hold", name(parameter.dtype)));
-}
-
-/// Converts a scalar to its parameter's dtype, into the first bytes of `slot`.
-Result<void> bindScalar(const ScalarParameter &parameter, const Number &number,
-                        uint64_t &slot) {
-  slot = 0;
-  if (isFloat(parameter.dtype)) {
-    const double value =
-        number.isInteger ? static_cast<double>(number.integer) : number.real;
-    support::storeFloat(parameter.dtype, &slot, value);
-    if (std::isfinite(value) &&
-        !std::isfinite(support::loadFloat(parameter.dtype, &slot)))
-      return scalarRangeError(parameter, number);
-    return {};
-  }
-
-  // Everything below works on a 65-bit integer: i64 and u64 both fit.
-  __int128 value = number.integer;
-  if (!number.isInteger) {
-    if (!std::isfinite(number.real) || std::trunc(number.real) != number.real)
-      return scalarError(
-          parameter, number,
-          fmt::format("an integer for dtype {}", name(parameter.dtype)));
-    if (std::fabs(number.real) > 0x1p64)
-      return scalarRangeError(parameter, number);
-    value = static_cast<__int128>(number.real);
-  }
-  __int128 low = 0, high = 1; // Bool.
-  if (isInteger(parameter.dtype)) {
-    const int bits = static_cast<int>(8 * sizeInBytes(parameter.dtype));
-    const bool isSigned = !isUnsigned(parameter.dtype);
-    high = (static_cast<__int128>(1) << (isSigned ? bits - 1 : bits)) - 1;
-    low = isSigned ? -high - 1 : 0;
-  }
-  if (value < low || value > high)
-    return scalarRangeError(parameter, number);
-  const auto bits = static_cast<uint64_t>(value);
-  std::memcpy(&slot, &bits, static_cast<size_t>(sizeInBytes(parameter.dtype)));
-  return {};
-}
-
-Number numberOf(const Argument &argument) {
-  if (const auto *integer = std::get_if<int64_t>(&argument))
-    return {true, 0, *integer};
-  return {false, std::get<double>(argument), 0};
 }
 
 } // namespace
@@ -268,20 +141,18 @@ Result<void> bindArguments(const ExecutableInfo &info,
   for (size_t i = 0; i < count; ++i) {
     const Parameter &parameter = info.parameters[i];
     if (const auto *scalar = std::get_if<ScalarParameter>(&parameter)) {
-      Number number{false, scalar->defaultValue, 0};
+      launcherror::Number number(scalar->defaultValue);
       if (i < arguments.size()) {
         if (std::holds_alternative<TensorRef>(arguments[i]))
-          return launchError(
-              "launch.kind",
-              fmt::format("argument '{}' is a view, expected a scalar of "
-                          "dtype {}",
-                          scalar->name, name(scalar->dtype)));
-        number = numberOf(arguments[i]);
+          return launcherror::viewForScalar(scalar->name, scalar->dtype);
+        number = launcherror::Number(arguments[i]);
       } else if (!scalar->hasDefault) {
         return countError(info, arguments.size());
       }
       uint64_t slot = 0;
-      if (Result<void> result = bindScalar(*scalar, number, slot); !result)
+      if (Result<void> result = launcherror::storeScalar(
+              scalar->name, scalar->dtype, number, slot);
+          !result)
         return result;
       bound.scalars.push_back(slot);
       continue;
@@ -292,11 +163,8 @@ Result<void> bindArguments(const ExecutableInfo &info,
       return countError(info, arguments.size());
     const auto *tensor = std::get_if<TensorRef>(&arguments[i]);
     if (!tensor)
-      return launchError(
-          "launch.kind",
-          fmt::format("argument '{}' is a scalar, expected a view of rank {} "
-                      "and dtype {}",
-                      view.name, view.extents.size(), name(view.dtype)));
+      return launcherror::scalarForView(
+          view.name, static_cast<int64_t>(view.extents.size()), view.dtype);
     AddressRange range{0, 0};
     if (Result<void> result = checkView(view, *tensor, range); !result)
       return result;
@@ -327,8 +195,8 @@ std::string describeLaunch(const ExecutableInfo &info,
                            fmt::join(tensor->strides, ","),
                            reinterpret_cast<uintptr_t>(tensor->data));
     } else {
-      line +=
-          fmt::format(" --set {}={}", parameter, numberOf(arguments[i]).str());
+      line += fmt::format(" --set {}={}", parameter,
+                          launcherror::Number(arguments[i]).str());
     }
   }
   if (options.threads > 0)

@@ -161,6 +161,8 @@ TEST(Race, WriteWriteIsFound) {
   EXPECT_EQ(found.element, std::vector<int64_t>{0});
   EXPECT_EQ(found.first.line, 9u);
   EXPECT_EQ(found.second.line, 9u);
+  EXPECT_EQ(found.firstInstance, "n=0");
+  EXPECT_EQ(found.secondInstance, "n=1");
   EXPECT_EQ(program.report.firstFinding()->code, "program.race");
   x.resize(1); // One instance has nobody to race with.
   program.check({view(x), view(y)}, races());
@@ -377,7 +379,7 @@ TEST(Shape, Gather) {
   EXPECT_EQ(program.run({view(x, {3, 2}), view(at), view(y, {3, 2})}, options)
                 .error()
                 .code,
-            "launch.index-range");
+            "launch.index");
 }
 
 TEST(Limits, StepsAndMemory) {
@@ -396,7 +398,7 @@ TEST(Limits, StepsAndMemory) {
   EXPECT_EQ(result.error().code, "interpreter.step-limit");
   result = program.run({int64_t(-1)}, options);
   ASSERT_FALSE(result.ok());
-  EXPECT_EQ(result.error().code, "launch.negative-extent");
+  EXPECT_EQ(result.error().code, "launch.extent");
 
   Program large("%n: i64", R"(
     %e = arith.index_cast %n : i64 to index

@@ -106,7 +106,7 @@ TEST(Memory, NegativeAndZeroStrides) {
   bad.strides = {0};
   Result<void> result = program.run({view(x), bad});
   ASSERT_FALSE(result.ok());
-  EXPECT_EQ(result.error().code, "launch.self-overlap");
+  EXPECT_EQ(result.error().code, "launch.overlap");
 }
 
 TEST(Memory, MaskedAccess) {
@@ -146,10 +146,11 @@ TEST(Memory, GatherOffsets) {
   Result<void> result = program.run({view(x), view(at), view(y)}, options);
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.error().family, ErrorFamily::Launch);
-  EXPECT_EQ(result.error().code, "launch.index-range");
+  EXPECT_EQ(result.error().code, "launch.index");
   EXPECT_EQ(result.error().where.line, 6u);
-  EXPECT_NE(result.error().message.find("index -1 on axis 0 of 'x'"),
-            std::string::npos);
+  EXPECT_EQ(result.error().message,
+            "an index into axis 0 of 'x' is outside [0, 3): found -1; nothing "
+            "was written");
   expectSame(y, {9, 9, 9, 9});
   at = {2, 0, 1, 1};
   program.check({view(x), view(at), view(y)}, options);
@@ -207,7 +208,7 @@ TEST(Memory, IndicesThroughLoopsAndBranchesAreValidated) {
   expectSame(y, {0, 0, 1});
   at[1] = 3;
   EXPECT_EQ(program.run({view(at), view(y)}, options).error().code,
-            "launch.index-range");
+            "launch.index");
 }
 
 TEST(Memory, MaskedIndicesAreNotValidated) {
@@ -298,22 +299,22 @@ TEST(Memory, LaunchErrors) {
     EXPECT_EQ(result.error().family, ErrorFamily::Launch);
     return result.ok() ? "" : result.error().code;
   };
-  EXPECT_EQ(code({view(x), view(y)}), "launch.extent-mismatch");
-  EXPECT_EQ(code({view(x)}), "launch.argument-kind");
-  EXPECT_EQ(code({view(x), 1.0}), "launch.argument-kind");
+  EXPECT_EQ(code({view(x), view(y)}), "launch.extent");
+  EXPECT_EQ(code({view(x)}), "launch.count");
+  EXPECT_EQ(code({view(x), 1.0}), "launch.kind");
   EXPECT_EQ(code({view(x, {1, 2}), view(y)}), "launch.rank");
   std::vector<double> wide{1, 2};
   EXPECT_EQ(code({view(wide), view(y)}), "launch.dtype");
   TensorRef negative = view(x);
   negative.extents = {-1};
-  EXPECT_EQ(code({negative, view(y)}), "launch.negative-extent");
+  EXPECT_EQ(code({negative, view(y)}), "launch.extent");
   TensorRef null = view(x);
   null.data = nullptr;
-  EXPECT_EQ(code({null, view(y)}), "launch.null-data");
+  EXPECT_EQ(code({null, view(y)}), "launch.null");
   y.resize(2);
   EXPECT_EQ(code({view(x), view(y), 2.5}), "launch.scalar");
   EXPECT_EQ(code({view(x), view(y), int64_t(1) << 40}), "launch.scalar");
-  EXPECT_EQ(code({view(x), view(y), int64_t(1), 2.0}), "launch.argument-count");
+  EXPECT_EQ(code({view(x), view(y), int64_t(1), 2.0}), "launch.count");
   expectSame(y, {8, 9});
   program.check({view(x), view(y)});
   expectSame(y, {1, 2});
@@ -332,8 +333,7 @@ TEST(Memory, ExtentMismatchNamesBoth) {
   Result<void> result = program.run({view(x), view(y)});
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.error().message,
-            "axis 0 of 'y' has extent 3, but is indexed by dimension 'n' of "
-            "extent 2; expected equal extents");
+            "argument 'y': extent 0 is 3, dimension 'n' is 2");
   EXPECT_EQ(result.error().where.line, 10u);
 }
 
