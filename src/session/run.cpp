@@ -103,14 +103,64 @@ Result<void> CompiledOperator::State::launch(const RunValues &values) {
   }
   InterpretOptions options;
   options.validateIndices = request.validate;
-  options.checkRaces = options.checkBounds = request.validate;
+  options.checkRaces = options.checkBounds =
+      request.validate || values.checkAccesses;
   InterpretReport report;
   if (Result<void> status = program.interpret(arguments, options, &report);
       !status)
     return status.error();
-  if (std::optional<Error> finding = report.firstFinding())
-    return *finding;
-  return {};
+  return judgeFindings(report);
+}
+
+Result<void>
+CompiledOperator::State::judgeFindings(const InterpretReport &report) const {
+  std::optional<Error> finding = report.firstFinding();
+  if (!finding)
+    return {};
+  finding->message =
+      fmt::format("kernel '{}': {}", program.name(), finding->message);
+  return *finding;
+}
+
+/// Interprets the program on copies that share memory as the arrays do.
+Result<std::string> CompiledOperator::State::checkAccesses() const {
+  const std::string tooLarge = "skipped, too large";
+  int64_t elements = 0;
+  for (size_t i = 0; i < slots.size(); ++i)
+    if (slots[i].memory == i)
+      elements += viewOf(slots[i]).elements();
+  if (elements > maxCheckedElements)
+    return tooLarge;
+  std::vector<std::optional<Array>> copies(slots.size());
+  std::vector<Argument> views = arguments;
+  for (size_t i = 0; i < slots.size(); ++i) {
+    if (!initial[i])
+      continue;
+    std::optional<Array> &copy = copies[slots[i].memory];
+    if (!copy) {
+      Result<Array> array =
+          Array::allocate(initial[i]->dtype, initial[i]->extents);
+      if (!array)
+        return array.error();
+      copyElements(initial[i]->view(), array->view());
+      copy.emplace(std::move(*array));
+    }
+    views[slots[i].parameter] = copy->view();
+  }
+  InterpretOptions options;
+  options.validateIndices = request.validate;
+  options.checkRaces = options.checkBounds = true;
+  options.stepLimit = maxCheckedSteps;
+  InterpretReport report;
+  Result<void> status = program.interpret(views, options, &report);
+  // What was found before the limit was reached is found all the same.
+  if (Result<void> clean = judgeFindings(report); !clean)
+    return clean.error();
+  if (!status && status.error().family == ErrorFamily::Unsupported)
+    return tooLarge;
+  if (!status)
+    return status.error();
+  return std::string("passed");
 }
 
 Result<void> CompiledOperator::State::time(const RunValues &values,
@@ -157,10 +207,18 @@ Result<RunResult> CompiledOperator::State::run(const RunValues &values) {
     if (!initial[i])
       before[i] = arrays[slots[i].memory]->hash();
 
+  RunResult result;
+  if (kernel && values.checkAccesses) {
+    Result<std::string> checked = checkAccesses();
+    if (!checked)
+      return checked.error();
+    result.raceCheck = *checked;
+  }
   if (Result<void> status = launch(values); !status)
     return status.error();
+  if (!kernel && (request.validate || values.checkAccesses))
+    result.raceCheck = "passed";
 
-  RunResult result;
   auto checkSurroundings = [&](const char *when) {
     for (size_t i = 0; i < slots.size(); ++i) {
       const GuardedArray &array = *arrays[slots[i].memory];

@@ -77,6 +77,12 @@ struct RunRequest {
   std::function<void(const char *stage, std::string text)> stageText = {};
 };
 
+/// The largest program that RunValues::checkAccesses interprets: elements of
+/// all its arrays, and steps of the interpreter (an operation on one element,
+/// an iteration, an instance).
+inline constexpr int64_t maxCheckedElements = int64_t{1} << 20;
+inline constexpr int64_t maxCheckedSteps = int64_t{1} << 24;
+
 /// What one run adds.
 struct RunValues {
   uint64_t seed = 0;
@@ -89,6 +95,11 @@ struct RunValues {
   int threads = 0;
   TaskPool *pool = nullptr;
   bool verify = true;
+  /// Before a compiled launch, interpret the program on copies of the arrays
+  /// and fail where two instances of a parallel region race or an access leaves
+  /// the view that it promised to stay in. Programs past the limits below are
+  /// not interpreted.
+  bool checkAccesses = false;
   /// Prepared runs to time after the checked one, until about this many seconds
   /// are spent; 0 for none. At least one is made otherwise.
   double timeSeconds = 0;
@@ -100,6 +111,8 @@ struct RunResult {
   std::vector<std::string> problems;
   /// Whether the outputs were compared.
   bool verified = false;
+  /// "passed" or "skipped, too large"; empty where races were not looked for.
+  std::string raceCheck;
   /// Median time of a prepared run; 0 if none was timed.
   double seconds = 0;
   int timedRuns = 0;

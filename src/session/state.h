@@ -82,6 +82,9 @@ private:
   kernels::GenerateOptions generation(const Slot &slot,
                                       const RunValues &values) const;
   Result<void> launch(const RunValues &values);
+  Result<std::string> checkAccesses() const;
+  /// The first race or broken promise as an error that names the kernel.
+  Result<void> judgeFindings(const InterpretReport &report) const;
   Result<void> time(const RunValues &values, RunResult &result) const;
   Result<void> verify(RunResult &result);
   Arithmetic arithmetic(DType storage) const;

@@ -90,8 +90,8 @@ void printText(const Outcome &outcome) {
           fmt::format("  max error {:.3g}, bound {:.3g}  {}", output.maxError,
                       output.bound, output.passed() ? "PASS" : "FAIL");
       if (output.comparedWithInterpreter > 0)
-        line += fmt::format("\n           {} of {} elements left the range "
-                            "and were compared with the interpreter",
+        line += fmt::format("\n           {} of {} elements are not decided by "
+                            "the oracle and were compared with the interpreter",
                             output.comparedWithInterpreter, output.elements);
       if (!output.passed())
         line += fmt::format(
@@ -100,6 +100,8 @@ void printText(const Outcome &outcome) {
     }
     fmt::print("{}\n", line);
   }
+  if (!result.raceCheck.empty() && result.raceCheck != "passed")
+    fmt::print("  race check: {}\n", result.raceCheck);
   for (const std::string &problem : result.problems)
     fmt::print("  FAIL: {}\n", problem);
   fmt::print("plan: {}\n", outcome.plan());
@@ -141,6 +143,8 @@ Json makeJson(const Outcome &outcome) {
   run["threads"] = outcome.options.threads;
   run["verified"] = result.verified;
   run["passed"] = result.verified ? Json(result.passed()) : Json();
+  run["race_check"] =
+      result.raceCheck.empty() ? Json() : Json(result.raceCheck);
   run["problems"] = result.problems;
   run["outputs"] = Json::array();
   for (const session::OutputResult &output : result.outputs) {
@@ -205,7 +209,7 @@ Result<int> run(RunOptions options) {
   session::RunValues values;
   values.seed = options.seed;
   values.threads = options.threads;
-  values.verify = options.verify;
+  values.verify = values.checkAccesses = options.verify;
   values.timeSeconds = 0.02;
   Result<session::RunResult> result = compiled->run(values);
   if (!result)
@@ -257,7 +261,8 @@ Action addRun(CLI::App &app) {
       ->capture_default_str();
   verb->add_flag("--verify", options->verify,
                  "compare every output element with the float64 oracle (with "
-                 "the interpreter's, for a file)");
+                 "the interpreter's, for a file) and, before a small enough "
+                 "launch, look for races and broken promises");
   options->common.validate = true;
   verb->add_flag("--validate,!--no-validate", options->common.validate,
                  "check indices that depend on data before anything is written "

@@ -96,6 +96,31 @@ TEST(Verify, UndecidedElementsAreComparedWithTheInterpreter) {
   EXPECT_FALSE(judgeOutput("y", actual, expected, noInterpreter));
 }
 
+TEST(Verify, KnownOutcomesNeedNoInterpreter) {
+  float inf = std::numeric_limits<float>::infinity();
+  float nan = std::numeric_limits<float>::quiet_NaN();
+  float big = 0x1p127F;
+  Bounded sum{big, 0x1p105L, true, bounded::PlusInfinity};
+  auto wrong = [&](float found, float reference) {
+    TensorRef actual = TensorRef::dense(&found, DType::F32, {1});
+    Expected expected;
+    expected.floats = {sum};
+    Result<OutputResult> result =
+        judgeOutput("y", actual, expected, [&]() -> Result<TensorRef> {
+          return TensorRef::dense(&reference, DType::F32, {1});
+        });
+    EXPECT_TRUE(result) << (result ? "" : result.error().str());
+    return result ? result->wrong : -1;
+  };
+  // The interpreter overflowed, another grouping need not, and the other way.
+  EXPECT_EQ(wrong(big, inf), 0);
+  EXPECT_EQ(wrong(inf, big), 0);
+  EXPECT_EQ(wrong(-inf, big), 1);
+  EXPECT_EQ(wrong(nan, inf), 1);
+  EXPECT_EQ(wrong(big / 2, inf), 1);
+  EXPECT_EQ(wrong(big / 2, big), 1);
+}
+
 TEST(Verify, IntegersMustBeEqual) {
   int64_t values[] = {1, -1};
   TensorRef actual = TensorRef::dense(values, DType::I64, {2});
@@ -311,6 +336,133 @@ TEST(Session, TextExtentsFollowFromGivenArraysAndDimensions) {
             "extent 3");
   EXPECT_THAT(refusal({{"row", 4}}, {{"x", table}, {"ids", rows}}),
               HasSubstr("has no dimension 'row'; it has token, col"));
+}
+
+constexpr const char *multiplyAdd = R"(
+!in = !tile.view<f32, 1, read>
+!out = !tile.view<f32, 1, write>
+!vec = tensor<?xf32, ["n"]>
+module attributes {tile.version = 1 : i64} {
+  tile.kernel @multiply_add(%a: !in, %b: !in, %c: !in, %y: !out) {
+    %e = tile.extent %a, 0 : !in
+    tile.dim "n" = %e
+    %x = tile.load %a["n"] : !in -> !vec
+    %z = tile.load %b["n"] : !in -> !vec
+    %w = tile.load %c["n"] : !in -> !vec
+    %p = arith.mulf %x, %z : !vec
+    %s = arith.addf %p, %w : !vec
+    tile.store %s, %y["n"] : !vec, !out
+  }
+})";
+
+// Fused, the product that overflows comes back; the interpreter rounds it.
+TEST(Session, AFusedProductMayAvoidAnOverflow) {
+  Result<Program> program = Program::fromText(multiplyAdd, "fma.mlir");
+  ASSERT_TRUE(program) << program.error().str();
+  std::vector<float> a(37, 0x1p64F), b(37, 0x1p64F), c(37, -0x1p127F);
+  c[3] = 0x1p127F;
+  RunRequest request;
+  for (auto [name, values] : {std::pair{"a", &a}, {"b", &b}, {"c", &c}})
+    request.inputs[name] = TensorRef::dense(values->data(), DType::F32, {37});
+  EXPECT_PASSES(runProgram(std::move(*program), request));
+}
+
+// Whatever order a plan takes, in f32 and in storage types.
+TEST(Session, SumsThatOverflowInSomeOrderAreAccepted) {
+  for (DType dtype : {DType::F32, DType::BF16}) {
+    std::vector<float> values;
+    for (int64_t i = 0; i < 3 * 67; ++i)
+      values.push_back((i % 67 < 34) == (i < 67) ? 0x1.8p127F : -0x1.8p127F);
+    Result<Array> x = Array::allocate(dtype, {3, 67});
+    ASSERT_TRUE(x);
+    kernels::forEachElement(x->view(), [&](void *address, int64_t i) {
+      kernels::storeFloatElement(dtype, address, values[i]);
+    });
+    for (const char *name : {"row_sum", "row_mean", "softmax"}) {
+      RunRequest request{.dtype = dtype};
+      request.inputs["x"] = x->view();
+      EXPECT_PASSES(runOperator(op(name), request));
+    }
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Races and broken promises
+//===----------------------------------------------------------------------===//
+
+/// A kernel with `body` in a parallel region over the elements of x.
+Program inParallel(const std::string &body) {
+  Result<Program> program =
+      Program::fromText(
+          R"(!in = !tile.view<f32, 1, read>
+!out = !tile.view<f32, 1, write>
+module attributes {tile.version = 1 : i64} {
+  tile.kernel @suspect(%x: !in, %y: !out) {
+    %e = tile.extent %x, 0 : !in
+    tile.dim "n" = %e
+    %zero = arith.constant 0 : index
+    %far = arith.constant 1000000 : index
+    tile.parallel (%i) in ["n"] {
+)" + body + "\n}\n}\n}\n",
+          "suspect.mlir");
+  EXPECT_TRUE(program) << program.error().str();
+  return std::move(*program);
+}
+
+Result<RunResult> checkedRun(const std::string &body, int64_t n = 9,
+                             Backend backend = Backend::Cpu) {
+  std::vector<float> x(n, 1), y(n, 2);
+  RunRequest request;
+  request.backend = backend;
+  request.inputs["x"] = TensorRef::dense(x.data(), DType::F32, {n});
+  request.inputs["y"] = TensorRef::dense(y.data(), DType::F32, {n});
+  return runProgram(inParallel(body), request, {.checkAccesses = true});
+}
+
+TEST(Accesses, ARaceIsFoundBeforeTheLaunch) {
+  for (Backend backend : {Backend::Cpu, Backend::Interpreter}) {
+    Result<RunResult> result =
+        checkedRun("%v = tile.load %x[%i] : !in -> f32\n"
+                   "tile.store %v, %y[%zero] : f32, !out",
+                   9, backend);
+    ASSERT_FALSE(result);
+    EXPECT_EQ(result.error().family, ErrorFamily::Diagnostic);
+    EXPECT_EQ(result.error().code, "program.race");
+    EXPECT_EQ(result.error().where.line, 11u);
+    for (const char *part : {"kernel 'suspect'", "element [0] of 'y'", "n=0",
+                             "n=1", "suspect.mlir:11"})
+      EXPECT_THAT(result.error().message, HasSubstr(part));
+  }
+}
+
+TEST(Accesses, ABrokenPromiseNeverReachesTheLaunch) {
+  Result<RunResult> result =
+      checkedRun("%o = arith.addi %i, %far : index\n"
+                 "%v = tile.load %x[%o] promised : !in -> f32\n"
+                 "tile.store %v, %y[%i] : f32, !out");
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code, "program.out-of-bounds");
+  EXPECT_THAT(result.error().message, HasSubstr("kernel 'suspect'"));
+  EXPECT_THAT(result.error().message, HasSubstr("index 1000000"));
+}
+
+TEST(Accesses, CleanProgramsPassAndLargeOnesAreSkipped) {
+  std::string copy = "%v = tile.load %x[%i] : !in -> f32\n"
+                     "tile.store %v, %y[%i] : f32, !out";
+  Result<RunResult> result = checkedRun(copy);
+  EXPECT_TRUE(result && result->passed()) << failure(result);
+  EXPECT_EQ(result->raceCheck, "passed");
+  result = checkedRun(copy, maxCheckedElements);
+  EXPECT_TRUE(result && result->passed()) << failure(result);
+  EXPECT_EQ(result->raceCheck, "skipped, too large");
+  result =
+      runOperator(op("gemm"), {.dims = {{"m", 300}, {"n", 300}, {"k", 300}}},
+                  {.verify = false, .checkAccesses = true});
+  ASSERT_TRUE(result) << failure(result);
+  EXPECT_EQ(result->raceCheck, "skipped, too large") << "too many steps";
+  result = runOperator(op("copy"), {.dims = {{"rows", 2}, {"cols", 2}}});
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->raceCheck, "") << "not asked for";
 }
 
 //===----------------------------------------------------------------------===//
