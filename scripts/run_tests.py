@@ -12,13 +12,15 @@
 Suites: layers (the include check), core and unit (GoogleTest programs of
 --build), lit (text tests), NAME for every --core tree (its
 tessera_unit_tests_core, built with a sanitizer), package (an installed Tessera
-used by a project outside the tree).
+used by a project outside the tree). On request only: soak (the long tests of
+--build, one process each, -j at a time).
 
 The last line is "N passed, N failed, N skipped" over all suites. Exit status 0
 when something ran and nothing failed, 1 otherwise.
 """
 
 import argparse
+import concurrent.futures
 import os
 import pathlib
 import re
@@ -38,9 +40,13 @@ LIT = ["/usr/lib/llvm-19/build/utils/lit/lit.py"]
 # request (./dev soak, ./dev sweep).
 ON_REQUEST = "-*Soak*.*:*Sweep*.*"
 
+# LLVM's allocators mark memory as poisoned in their headers, which our code
+# compiles with AddressSanitizer, and as good again in their library, which
+# Debian compiled without: user poisoning is off.
 SANITIZER_OPTIONS = {
     "ASAN_OPTIONS": "detect_leaks=1:abort_on_error=0:strict_string_checks=1:"
-                    "detect_stack_use_after_return=1",
+                    "detect_stack_use_after_return=1:"
+                    "allow_user_poisoning=0",
     "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
     "TSAN_OPTIONS": "halt_on_error=0:second_deadlock_stack=1",
 }
@@ -243,6 +249,51 @@ def run_gtest(progress, program, sources, shards, timeout):
     return totals
 
 
+def long_tests(program):
+    """The names of the tests that run on request only."""
+    listing = subprocess.run(
+        [str(program), "--gtest_list_tests", "--gtest_filter=*Soak*.*"],
+        stdout=subprocess.PIPE, text=True, check=True).stdout
+    suite, names = "", []
+    for line in listing.splitlines():
+        name = line.split("#")[0].rstrip()
+        if not name.startswith(" "):
+            suite = name
+        elif "DISABLED" not in name:
+            names.append(suite + name.strip())
+    return names
+
+
+def run_soak(progress, options):
+    """Every long test in a process of its own, the slow machines first."""
+    program = options.build / "bin/tessera_unit_tests"
+    totals = Totals()
+    if not program.exists():
+        totals.fail(f"{program} is missing, expected it to be built")
+        return totals
+    names = sorted(long_tests(program), key=lambda name: "interp" not in name)
+    names = [name for name in names if options.filter in name]
+    finished = []
+
+    def work(name):
+        run = Shard()
+        start = time.monotonic()
+        status = stream([str(program), f"--gtest_filter={name}",
+                         "--gtest_color=no"], options.timeout, run.line)
+        result = run.totals(program.name, status, options.timeout)
+        finished.append(name)
+        mark = "FAIL" if result.failed else "ok"
+        print(f"  {mark:<4} {name} [{time.monotonic() - start:.0f} s]",
+              flush=True)
+        progress.update(f"{len(finished)} of {len(names)} tests")
+        return result
+
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        for result in pool.map(work, names):
+            totals.add(result)
+    return totals
+
+
 def run_layers(progress, options):
     totals = Totals()
     for arguments in (["--self-test"], []):
@@ -346,7 +397,10 @@ def main():
                         help="run only this suite (may be repeated)")
     parser.add_argument("-j", "--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--timeout", type=int, default=1800,
-                        help="seconds after which one suite is stopped")
+                        help="seconds after which one suite, or one long test, "
+                        "is stopped")
+    parser.add_argument("--filter", default="",
+                        help="only long tests whose name contains this")
     options = parser.parse_args()
 
     unit = ROOT / "test/unit"
@@ -374,13 +428,18 @@ def main():
         program = pathlib.Path(folder).resolve() / "bin/tessera_unit_tests_core"
         suites[name] = lambda progress, program=program: run_gtest(
             progress, program, core, 1, options.timeout)
+    on_request = set()
+    if options.build:
+        suites["soak"] = lambda progress: run_soak(progress, options)
+        on_request.add("soak")
     for name in options.suite:
         if name not in suites:
             parser.error(f"--suite: found {name!r}, expected one of " +
                          ", ".join(suites))
 
     totals = Totals()
-    for name in options.suite or suites:
+    for name in options.suite or [name for name in suites
+                                  if name not in on_request]:
         progress = Progress(name)
         result = suites[name](progress)
         progress.finish(result)
