@@ -1,0 +1,575 @@
+#===- bench/analysis/audit_row.py - What the audit demands of a row --------===#
+#
+# Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+#===-------------------------------------------------------------------------===#
+"""Checks of one row: everything derived is computed again from raw samples, and
+what the row says of itself must agree. Each check calls
+`report(arm, field, text)` per finding; arm is "" for the row itself."""
+
+from . import statistics
+from .operators import arrays_of
+from .results import arm_by_role, arms_of
+
+HASHED_BYTES = 64  # Shorter inputs may be equal by chance.
+
+
+def describe(value):
+    return "none" if value is None else repr(value)
+
+
+class RowAudit:
+    """One row with what its checks share."""
+
+    def __init__(self, row, result, ceilings, table, report):
+        self.row, self.run = row, result["run"]
+        self.environment, self.peers = result["environment"], result["peers"]
+        self.ceilings, self.table, self.report = ceilings, table, report
+        self.arms = arms_of(row)
+        self.subject = arm_by_role(row, "subject")
+        self.control = arm_by_role(row, "control")
+        self.orders = row.get("order") or []
+        self.rounds = len(self.orders)
+        # Round medians from raw samples, by the arm's name.
+        self.medians = {}
+
+    def check(self):
+        self.check_id()
+        self.check_arms()
+        self.check_peers()
+        if self.row["status"] == "not implemented":
+            self.check_not_implemented()
+            return
+        self.check_order()
+        arrays = self.arrays()
+        for arm in self.arms:
+            self.check_samples(arm)
+            self.check_evidence(arm, arrays)
+        self.check_inputs(arrays)
+        self.check_copies()
+        self.check_identity()
+        self.check_status()
+        if self.subject and self.subject["status"] == "ok":
+            self.check_comparisons()
+            self.check_noise()
+            self.check_floor(arrays)
+        self.check_verdict()
+
+    def expect(self, arm, field, found, expected):
+        """A figure that was computed again."""
+        if not statistics.close(found, expected):
+            self.report(arm, field, f"found {describe(found)}, expected "
+                        f"{expected!r} from the raw samples")
+
+    def expect_list(self, arm, field, found, expected):
+        found = found or []
+        if len(found) != len(expected):
+            self.report(arm, field, f"found {len(found)} figures, expected "
+                        f"{len(expected)}")
+            return
+        for index, (one, other) in enumerate(zip(found, expected)):
+            self.expect(arm, f"{field}[{index}]", one, other)
+
+    # --- What the row is ---------------------------------------------------
+
+    def check_id(self):
+        row = self.row
+        parts = row["id"].split("/")
+        dims = ",".join(f"{name}={size}"
+                        for name, size in sorted(row["dims"].items()))
+        expected = [row["operator"], row["dtype"], dims, row["boundary"],
+                    str(row["threads"])]
+        found = parts[:2] + [",".join(sorted(parts[2].split(",")))] + \
+            parts[-2:] if len(parts) >= 5 else parts
+        if found != expected:
+            self.report("", "id", "expected " + "/".join(expected) +
+                        " from the row's own fields")
+        cores = self.environment["cores"]
+        affinity = self.environment.get("affinity")
+        limit = len(affinity) if affinity else cores
+        if row["threads"] > limit:
+            self.report("", "threads", f"found {row['threads']}, expected at "
+                        f"most the {limit} cores of the run")
+
+    def check_arms(self):
+        names = [arm["name"] for arm in self.arms]
+        for name in sorted({name for name in names if names.count(name) > 1}):
+            self.report(name, "name", "found twice, expected once in a row")
+        for role in ("subject", "control"):
+            found = sum(arm["role"] == role for arm in self.arms)
+            needed = self.row["status"] == "ok"
+            if found > 1 or (needed and not found):
+                self.report("", "arms", f"found {found} arms as {role}, "
+                            "expected 1")
+        for arm in self.arms:
+            for field in ("boundary", "threads"):
+                if arm[field] != self.row[field]:
+                    self.report(arm["name"], field,
+                                f"found {describe(arm[field])}, expected the "
+                                f"row's {describe(self.row[field])}")
+            detail = arm.get("detail")
+            if isinstance(detail, dict) and \
+                    detail.get("threads", arm["threads"]) != arm["threads"]:
+                self.report(arm["name"], "detail.threads",
+                            f"found {describe(detail['threads'])}, expected "
+                            f"{arm['threads']}")
+            if arm["status"] != "ok" and not arm.get("why"):
+                self.report(arm["name"], "why", "found no reason for the "
+                            f"status {describe(arm['status'])}")
+
+    def check_peers(self):
+        known = {peer["name"]: peer for peer in self.peers}
+        present = set()
+        for arm in self.arms:
+            if arm["role"] != "peer":
+                continue
+            name = arm.get("peer") or arm["name"]
+            present.add(name)
+            peer = known.get(name)
+            if not peer:
+                self.report(arm["name"], "peer", f"found {describe(name)}, "
+                            "which is not among the peers of the run")
+                continue
+            if peer["status"] != "ok" and arm["status"] in ("ok", "wrong"):
+                self.report(arm["name"], "status",
+                            f"found {describe(arm['status'])}, but the run "
+                            f"says that peer {name} is {peer['status']}")
+            if peer["status"] == "ok" and arm["status"] == "missing":
+                self.report(arm["name"], "status", "found 'missing', but the "
+                            f"run says that peer {name} is ok")
+            for field in ("version", "mathMode"):
+                if arm["status"] == "ok" and peer.get(field) and \
+                        arm.get(field) != peer[field]:
+                    self.report(arm["name"], field,
+                                f"found {describe(arm.get(field))}, expected "
+                                f"{describe(peer[field])} as the run says")
+        if self.row["status"] == "not implemented":
+            return
+        for name, peer in known.items():
+            if peer["status"] == "ok" and name not in present:
+                self.report(name, "arms", "found no arm of this peer, expected "
+                            "one: what fails or is unsupported stays in the "
+                            "row")
+
+    def check_not_implemented(self):
+        if not self.row.get("why"):
+            self.report("", "why", "found no reason for the status 'not "
+                        "implemented'")
+        if self.subject and self.subject["status"] == "ok":
+            self.report(self.subject["name"], "status", "found 'ok' in a row "
+                        "that is not implemented")
+        result = (self.row.get("verdict") or {}).get("result")
+        if result not in (None, "failed", "not implemented"):
+            self.report("", "verdict.result", f"found {describe(result)} for "
+                        "a row that is not implemented")
+
+    def arrays(self):
+        """(inputs, outputs) of the operator, or None."""
+        try:
+            arrays = arrays_of(self.row, self.table)
+        except KeyError as error:
+            self.report("", "dims", f"found no extent of {error.args[0]}, which "
+                        f"{self.row['operator']} has")
+            return None
+        if not arrays:
+            self.report("", "operator", f"found {describe(self.row['operator'])}"
+                        ", which the table of operators does not have, so that "
+                        "the oracle's size cannot be checked; write it anew "
+                        "with tessera list --json")
+        return arrays
+
+    # --- Order and samples -------------------------------------------------
+
+    def takes_part(self, number):
+        return bool(self.orders) and number in self.orders[0]
+
+    def check_order(self):
+        timed = [arm for arm in self.arms if arm["status"] == "ok"]
+        if not self.orders:
+            if timed:
+                self.report("", "order", "found no order of the arms")
+            return
+        problem = statistics.imbalance(self.orders)
+        if problem:
+            self.report("", "order", problem)
+        for number, arm in enumerate(self.arms):
+            if not self.takes_part(number) and arm["status"] == "ok":
+                self.report(arm["name"], "order", "found no turn of this arm, "
+                            "expected one per round")
+        for number in self.orders[0]:
+            if number >= len(self.arms):
+                self.report("", "order", f"found arm {number}, expected one "
+                            f"below {len(self.arms)}")
+        design = len(statistics.balanced_orders(len(self.orders[0]))) or 1
+        expected = -(-self.run["rounds"] // design) * design
+        if self.rounds != expected:
+            self.report("", "order", f"found {self.rounds} rounds, expected "
+                        f"{expected}: the run's {self.run['rounds']}, in whole "
+                        f"designs of {design}")
+        seeds = self.row.get("seeds") or []
+        if len(seeds) != self.rounds:
+            self.report("", "seeds", f"found {len(seeds)}, expected "
+                        f"{self.rounds}, one per round")
+        if len(set(seeds)) < len(seeds):
+            self.report("", "seeds", "found a seed twice, expected fresh data "
+                        "in every round")
+
+    def check_samples(self, arm):
+        name, samples = arm["name"], arm.get("samples") or []
+        ok = arm["status"] == "ok"
+        if not samples and not ok:
+            if arm.get("statistics"):
+                self.report(name, "statistics", "found figures without samples")
+            return
+        if ok and len(samples) != self.rounds:
+            self.report(name, "samples", f"found {len(samples)} rounds, "
+                        f"expected {self.rounds}")
+        if len(samples) > self.rounds:
+            self.report(name, "samples", "found more rounds than orders")
+        bad = False
+        for index, values in enumerate(samples):
+            wanted = self.run["samplesPerTurn"]
+            if len(values) != wanted and (ok or index + 1 < len(samples)):
+                self.report(name, f"samples[{index}]", f"found {len(values)} "
+                            f"samples, expected {wanted}")
+            for value in values:
+                if value <= 0 or value != int(value):
+                    self.report(name, f"samples[{index}]", f"found {value}, "
+                                "expected whole nanoseconds above 0")
+                    bad = True
+            bad = bad or not values
+        if not arm.get("inner"):
+            self.report(name, "inner", "found none, expected the calls of a "
+                        "sample")
+            return
+        if bad:
+            return
+        medians = statistics.round_medians(samples, arm["inner"])
+        self.medians[name] = medians
+        found = arm.get("statistics")
+        if not found:
+            if ok:
+                self.report(name, "statistics", "found none")
+            return
+        self.expect_list(name, "statistics.roundMedians",
+                         found.get("roundMedians"), medians)
+        for field, value in (("median", statistics.median(medians)),
+                             ("low", statistics.quantile(medians, 0.1)),
+                             ("high", statistics.quantile(medians, 0.9))):
+            self.expect(name, f"statistics.{field}", found.get(field), value)
+
+    def check_copies(self):
+        """The samples of a turn are never those of another turn."""
+        seen = {}
+        for arm in self.arms:
+            for index, values in enumerate(arm.get("samples") or []):
+                # Few or coarse samples may be equal by chance.
+                if len(set(values)) < 3:
+                    continue
+                place = f"{arm['name']} round {index}"
+                other = seen.setdefault(tuple(values), place)
+                if other != place:
+                    self.report(arm["name"], f"samples[{index}]", "found the "
+                                f"samples of {other} again")
+
+    # --- Correctness -------------------------------------------------------
+
+    def check_evidence(self, arm, arrays):
+        if arm["status"] != "ok":
+            return
+        name = arm["name"]
+        verification = arm.get("verification") or {}
+        hashes, guards = arm.get("outputHashes") or [], arm.get("guards") or []
+        for when, turn in (("before", 0), ("after", -1)):
+            checked = verification.get(when) or []
+            if not checked:
+                self.report(name, f"verification.{when}", "found none, "
+                            "expected every output compared")
+            names = [item["output"] for item in checked]
+            if len(set(names)) < len(names):
+                self.report(name, f"verification.{when}", "found an output "
+                            "twice")
+            if arrays:
+                for output in arrays[1].values():
+                    if not output.optional and output.name not in names:
+                        self.report(name, f"verification.{when}", "found no "
+                                    f"output {output.name}")
+            for item in checked:
+                self.check_compared(arm, when, item, arrays)
+                expected = hashes[turn].get(item["output"]) if hashes else None
+                if item.get("hash") and item["hash"] != expected:
+                    self.report(name, f"verification.{when}", "found another "
+                                f"hash of {item['output']} than in its round")
+        outputs = {when: sorted(item["output"] for item in items or [])
+                   for when, items in verification.items()
+                   if when in ("before", "after")}
+        if len(outputs) == 2 and outputs["before"] != outputs["after"]:
+            self.report(name, "verification", "found other outputs compared "
+                        "after the timing than before it")
+        if len(guards) != self.rounds:
+            self.report(name, "guards", f"found {len(guards)}, expected "
+                        f"{self.rounds}, one per round")
+        for index, intact in enumerate(guards):
+            if not intact:
+                self.report(name, f"guards[{index}]", "found a damaged guard "
+                            "zone of an arm whose status is 'ok'")
+        self.check_hashes(arm, hashes, outputs.get("before") or [])
+
+    def check_compared(self, arm, when, item, arrays):
+        field = f"verification.{when}.{item['output']}"
+        report = lambda text: self.report(arm["name"], field, text)
+        if arrays:
+            output = arrays[1].get(item["output"])
+            if not output:
+                report(f"found an output that {self.row['operator']} does not "
+                       "have")
+            elif item["elements"] != output.elements:
+                report(f"found {item['elements']} elements, expected "
+                       f"{output.elements} from the row's extents")
+        if item["compared"] != item["elements"]:
+            report(f"found {item['compared']} of {item['elements']} elements "
+                   "compared, expected all")
+        if item["wrong"]:
+            report(f"found {item['wrong']} wrong elements of an arm whose "
+                   "status is 'ok'")
+        factor = item.get("factor")
+        factor = 1 if factor is None else factor
+        if arm["role"] != "peer" and factor != 1:
+            report(f"found {factor} times the error bound allowed, expected 1")
+        used = item.get("boundUsed")
+        if used is not None and used > factor:
+            report(f"found {used} of the error bound used by an arm whose "
+                   f"status is 'ok', expected at most {factor}")
+
+    def check_hashes(self, arm, hashes, outputs):
+        name = arm["name"]
+        if len(hashes) != self.rounds:
+            self.report(name, "outputHashes", f"found {len(hashes)}, expected "
+                        f"{self.rounds}, one per round")
+            return
+        for index, found in enumerate(hashes):
+            if sorted(found) != outputs:
+                self.report(name, f"outputHashes[{index}]", "found hashes of "
+                            f"{sorted(found)}, expected {outputs}")
+        # The same code on the same data gives the same bits.
+        if self.control is arm and self.subject and \
+                self.subject["status"] == "ok":
+            subject = self.subject.get("outputHashes") or []
+            for index, (mine, other) in enumerate(zip(hashes, subject)):
+                if mine != other:
+                    self.report(name, f"outputHashes[{index}]", "found other "
+                                "outputs than the subject's, whose object and "
+                                "inputs are the same")
+        seen = {}
+        for index, key in enumerate(self.row.get("seeds") or []):
+            if index < len(hashes) and \
+                    seen.setdefault(key, hashes[index]) != hashes[index]:
+                self.report(name, f"outputHashes[{index}]", "found other "
+                            "outputs than in the round with the same seed")
+
+    def check_inputs(self, arrays):
+        inputs = self.row.get("inputs") or []
+        if not inputs and any(arm["status"] == "ok" for arm in self.arms):
+            self.report("", "inputs", "found none, expected their hashes")
+        names = [item["name"] for item in inputs]
+        for item in inputs:
+            field = f"inputs.{item['name']}"
+            if names.count(item["name"]) > 1:
+                self.report("", field, "found twice")
+            for when in ("before", "after"):
+                if len(item[when]) != self.rounds:
+                    self.report("", f"{field}.{when}", f"found "
+                                f"{len(item[when])} hashes, expected "
+                                f"{self.rounds}, one per round")
+            for index, (one, other) in enumerate(zip(item["before"],
+                                                     item["after"])):
+                if one != other:
+                    self.report("", f"{field}.after[{index}]", "found another "
+                                "hash than before: an arm wrote to its input, "
+                                "or the file was edited")
+            if item["bytes"] >= HASHED_BYTES and \
+                    len(set(item["before"])) < len(item["before"]):
+                self.report("", f"{field}.before", "found the same data in two "
+                            "rounds, expected fresh data in every round")
+            known = arrays[0].get(item["name"]) if arrays else None
+            if known and known.bytes != item["bytes"]:
+                self.report("", f"{field}.bytes", f"found {item['bytes']}, "
+                            f"expected {known.bytes} from the row's extents")
+        if arrays and inputs:
+            for known in arrays[0].values():
+                if not known.optional and known.name not in names:
+                    self.report("", "inputs", f"found no input {known.name}")
+
+    def check_identity(self):
+        def code(arm):
+            return (arm.get("identity") or {}).get("object")
+
+        subject, control = self.subject, self.control
+        if not subject or subject["status"] != "ok":
+            return
+        if not code(subject):
+            self.report(subject["name"], "identity.object", "found none, "
+                        "expected the hash of the code that was timed")
+        if control and control["status"] == "ok" and \
+                code(control) != code(subject):
+            self.report(control["name"], "identity.object", "found other code "
+                        "than the subject's: no control pair")
+        for arm in self.arms:
+            if arm["role"] == "peer" and code(arm) and \
+                    code(arm) == code(subject):
+                self.report(arm["name"], "identity.object", "found the "
+                            "subject's own code: a control, no peer")
+
+    def check_status(self):
+        subject, status = self.subject, self.row["status"]
+        if status == "ok" and subject and subject["status"] != "ok":
+            self.report("", "status", "found 'ok', but the subject is "
+                        f"{describe(subject['status'])}")
+        if status == "failed":
+            if all(arm["status"] == "ok" for arm in self.arms) and self.arms:
+                self.report("", "status", "found 'failed', but every arm is ok")
+            if not self.row.get("why") and not any(
+                    arm.get("why") for arm in self.arms):
+                self.report("", "why", "found no reason for the status "
+                            "'failed'")
+
+    # --- Derived figures ---------------------------------------------------
+
+    def ratios(self, arm):
+        """The subject's round medians over an arm's, or None."""
+        mine = self.medians.get(self.subject["name"])
+        other = self.medians.get(arm["name"])
+        if not mine or not other or len(mine) != len(other):
+            return None
+        return [one / two for one, two in zip(mine, other)]
+
+    def check_comparisons(self):
+        found = {}
+        for item in self.row.get("comparisons") or []:
+            if item["arm"] in found:
+                self.report(item["arm"], "comparisons", "found twice")
+            found[item["arm"]] = item
+        arms = {arm["name"]: arm for arm in self.arms}
+        for name, arm in arms.items():
+            if arm["role"] == "peer" and arm["status"] == "ok" and \
+                    name not in found:
+                self.report(name, "comparisons", "found none with this arm")
+        for name, item in found.items():
+            arm = arms.get(name)
+            if not arm or arm["status"] != "ok" or arm is self.subject:
+                self.report(name, "comparisons", "found one with an arm that "
+                            "is not an ok peer")
+                continue
+            ratios = self.ratios(arm)
+            if not ratios:
+                continue
+            self.expect_list(name, "comparisons.ratios", item["ratios"], ratios)
+            low, high = statistics.bootstrap_median(
+                ratios, f"{self.row['id']}/{name}")
+            for field, value in (("median", statistics.median(ratios)),
+                                 ("low", low), ("high", high),
+                                 ("min", min(ratios)), ("max", max(ratios))):
+                self.expect(name, f"comparisons.{field}", item[field], value)
+
+    def check_noise(self):
+        control, found = self.control, self.row.get("noise") or {}
+        ratios = self.ratios(control) if control else None
+        if not ratios:
+            if found.get("ratios"):
+                self.report("", "noise", "found a noise without a control arm")
+            return
+        name = control["name"]
+        self.expect_list(name, "noise.ratios", found.get("ratios"), ratios)
+        self.expect(name, "noise.median", found.get("median"),
+                    statistics.median(ratios))
+        self.expect(name, "noise.p90", found.get("p90"),
+                    statistics.noise_of(ratios))
+
+    def check_floor(self, arrays):
+        floor, work = self.row.get("floor"), self.row.get("work")
+        if not floor or not work:
+            self.report("", "floor" if work else "work", "found none")
+            return
+        if arrays:
+            written = sum(array.bytes for array in arrays[1].values())
+            read = sum(item["bytes"] for item in self.row.get("inputs") or [])
+            for field, limit in (("bytesRead", read),
+                                 ("bytesWritten", written)):
+                if work[field] > limit:
+                    self.report("", f"work.{field}", f"found {work[field]}, "
+                                f"expected at most the {limit} bytes of the "
+                                "arrays")
+        if floor["by"] == "none":
+            return
+        name = floor.get("ceiling")
+        ceiling = self.ceilings.get(name)
+        if not ceiling:
+            self.report("", "floor.ceiling", f"found {describe(name)}, which is "
+                        "not among the ceilings of the run")
+            return
+        if ceiling.item["threads"] != self.row["threads"]:
+            self.report("", "floor.ceiling", f"found one of "
+                        f"{ceiling.item['threads']} threads, expected "
+                        f"{self.row['threads']}")
+        expected = ceiling.floor(work)
+        if expected is None or ceiling.bounds != floor["by"]:
+            self.report("", "floor.by", f"found {describe(floor['by'])}, but "
+                        f"{name} is no ceiling of that kind")
+            return
+        self.expect("", "floor.nanoseconds", floor.get("nanoseconds"), expected)
+        # The larger floor counts: no ceiling of the other kind may give more.
+        others = [other.floor(work) for other in self.ceilings.values()
+                  if other.bounds not in (None, ceiling.bounds) and
+                  other.item["threads"] == self.row["threads"] and
+                  (other.bounds != "flops" or
+                   other.item["name"].endswith("-" + self.row["dtype"]))]
+        if others and min(others) > expected * (1 + 1e-12):
+            self.report("", "floor.by", f"found {describe(floor['by'])}, but "
+                        "the other kind of work takes longer")
+
+    def check_verdict(self):
+        found = self.row.get("verdict")
+        if not found:
+            self.report("", "verdict", "found none")
+            return
+        result, subject = found["result"], self.subject
+        if not subject or subject["status"] != "ok":
+            if result != "failed":
+                self.report("", "verdict.result", f"found {describe(result)}, "
+                            "expected 'failed': the subject is not ok")
+            return
+        peers = [arm for arm in self.arms if arm["role"] == "peer" and
+                 arm["status"] == "ok" and self.medians.get(arm["name"])]
+        mine = self.medians.get(subject["name"])
+        if not mine:
+            return
+        floor = self.row.get("floor") or {}
+        if floor.get("by") in ("bandwidth", "flops") and \
+                floor.get("nanoseconds"):
+            self.expect("", "verdict.overFloor", found.get("overFloor"),
+                        statistics.median(mine) / floor["nanoseconds"])
+        if not peers:
+            if result != "alone":
+                self.report("", "verdict.result", f"found {describe(result)}, "
+                            "expected 'alone': no peer is ok")
+            return
+        best = min(peers, key=lambda arm: statistics.median(
+            self.medians[arm["name"]]))
+        if found.get("bestPeer") != best["name"]:
+            self.report("", "verdict.bestPeer",
+                        f"found {describe(found.get('bestPeer'))}, expected "
+                        f"{describe(best['name'])}, the fastest")
+        ratios = self.ratios(best)
+        if not ratios:
+            return
+        ratio = statistics.median(ratios)
+        self.expect("", "verdict.ratio", found.get("ratio"), ratio)
+        noise = self.ratios(self.control) if self.control else None
+        noise = statistics.noise_of(noise) if noise else 0
+        expected = "level" if abs(ratio - 1) <= noise else \
+            "ahead" if ratio < 1 else "behind"
+        if result != expected:
+            self.report("", "verdict.result", f"found {describe(result)}, "
+                        f"expected {describe(expected)} at the ratio "
+                        f"{ratio:.4f} and the noise {noise:.4f}")

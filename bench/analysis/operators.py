@@ -1,0 +1,58 @@
+#===- bench/analysis/operators.py - What an operator's arrays measure ------===#
+#
+# Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+#===-------------------------------------------------------------------------===#
+"""Sizes of arrays from an operator's dimensions. operators.json is the output
+of `tessera list --json`; a test compares them."""
+
+import json
+import pathlib
+
+WIDTHS = {"f64": 8, "f32": 4, "f16": 2, "bf16": 2, "i64": 8, "i32": 4, "i16": 2,
+          "i8": 1, "u8": 1, "bool": 1}
+TABLE = pathlib.Path(__file__).with_name("operators.json")
+
+
+def load_table(path=TABLE):
+    """Operators by name."""
+    with open(path, encoding="utf-8") as file:
+        return {entry["name"]: entry for entry in json.load(file)["operators"]}
+
+
+def extent(axis, dims):
+    """An axis is a dimension's name or "NAME/NUMBER". KeyError for a name
+    without extent."""
+    name, slash, divisor = axis.partition("/")
+    return dims[name] // int(divisor) if slash else dims[name]
+
+
+class Array:
+    """One array of a row."""
+
+    def __init__(self, name, optional, dtype, extents):
+        self.name, self.optional, self.dtype = name, optional, dtype
+        self.elements = 1
+        for size in extents:
+            self.elements *= size
+        self.bytes = self.elements * WIDTHS.get(dtype, 0)
+
+
+def arrays_of(row, table):
+    """(inputs, outputs) of a row by name, or None where neither the table nor
+    the row itself describes its operator. Inputs are then only known from the
+    table. KeyError when a dimension is missing."""
+    entry = table.get(row["operator"])
+    if entry:
+        def side(name):
+            return {item["name"]: Array(
+                item["name"], item["optional"], item["dtype"] or row["dtype"],
+                [extent(axis, row["dims"]) for axis in item["axes"]])
+                for item in entry[name]}
+        return side("inputs"), side("outputs")
+    if row.get("outputs"):
+        return {}, {item["name"]: Array(item["name"], False, item["dtype"],
+                                        item["extents"])
+                    for item in row["outputs"]}
+    return None
