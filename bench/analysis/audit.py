@@ -181,12 +181,15 @@ def audit_suite(result, path, findings, notes):
         notes.append(f"{path} lists no rows with operator and dims: whether "
                      "they are all in the file was not checked")
         return
+    missing = []
     for operator, dtype, dims in cases:
         if not any(row["operator"] == operator and row["dims"] == dims and
                    dtype in (None, row["dtype"]) for row in result["rows"]):
             shape = ",".join(f"{k}={v}" for k, v in sorted(dims.items()))
-            findings.append(Finding(f"{operator}/{dtype or '*'}/{shape}", "",
-                                    "", f"found no such row of suite {name}"))
+            missing.append(f"{operator}/{dtype or '*'}/{shape}")
+    for row in dict.fromkeys(missing):
+        findings.append(Finding(row, "", "", "found no such row of suite "
+                                f"{name}"))
 
 
 def audit(result, table=None, suite=None, check_suite=True):

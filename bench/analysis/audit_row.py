@@ -524,6 +524,7 @@ class RowAudit:
                   other.item["threads"] == self.row["threads"] and
                   (other.bounds != "flops" or
                    other.item["name"].endswith("-" + self.row["dtype"]))]
+        others = [other for other in others if other is not None]
         if others and min(others) > expected * (1 + 1e-12):
             self.report("", "floor.by", f"found {describe(floor['by'])}, but "
                         "the other kind of work takes longer")

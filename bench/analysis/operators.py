@@ -4,11 +4,16 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #
 #===-------------------------------------------------------------------------===#
-"""Sizes of arrays from an operator's dimensions. operators.json is the output
-of `tessera list --json`; a test compares them."""
+"""Sizes of arrays from an operator's dimensions. operators.json is a part of
+`tessera list --json`; a test compares them. To write it anew:
+
+    python3 bench/analysis/operators.py build/release/bin/tessera
+"""
 
 import json
 import pathlib
+import subprocess
+import sys
 
 WIDTHS = {"f64": 8, "f32": 4, "f16": 2, "bf16": 2, "i64": 8, "i32": 4, "i16": 2,
           "i8": 1, "u8": 1, "bool": 1}
@@ -56,3 +61,18 @@ def arrays_of(row, table):
                                         item["extents"])
                     for item in row["outputs"]}
     return None
+
+
+def main():
+    listed = json.loads(subprocess.run(
+        [sys.argv[1], "list", "--json", "-"], check=True, text=True,
+        stdout=subprocess.PIPE).stdout)
+    lines = [json.dumps({name: entry[name] for name in
+                         ("name", "dims", "inputs", "outputs")})
+             for entry in listed["operators"]]
+    TABLE.write_text('{"schema": %d, "operators": [\n%s\n]}\n' %
+                     (listed["schema"], ",\n".join(lines)), "utf-8")
+
+
+if __name__ == "__main__":
+    main()

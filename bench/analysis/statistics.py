@@ -7,6 +7,7 @@
 """The figures of a result file. bench/core/statistics.cpp has the same
 definitions; audit.py expects the same doubles."""
 
+import functools
 import math
 
 RESAMPLES = 1000
@@ -54,8 +55,11 @@ def split_mix64(state):
 def bootstrap_median(values, name):
     """The 95 % bootstrap interval (low, high) of the median. `name`, the row's
     id and the arm's name joined by a slash, seeds it."""
-    if not values:
-        return 0.0, 0.0
+    return resample(tuple(values), name) if values else (0.0, 0.0)
+
+
+@functools.lru_cache(maxsize=4096)
+def resample(values, name):
     count = len(values)
     ordered = sorted(float(value) for value in values)
     # Resamples are drawn as places in the sorted list: their median follows
