@@ -11,17 +11,16 @@ One line per finding: file, row, arm, field, what was found and expected. Exit
 status 0 when clean, 1 with findings, 2 when a file is no readable result."""
 
 import argparse
-import json
 import pathlib
 import re
 import sys
 
-from . import statistics
+from . import statistics, suites
 from .audit_row import RowAudit, describe
+from .ceilings import Ceiling, ceilings_of
 from .operators import load_table
 from .results import ResultError, arms_of, load
 
-SUITES = pathlib.Path(__file__).resolve().parent.parent / "suites"
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\Z")
 
 
@@ -38,60 +37,24 @@ class Finding:
 # --- Ceilings --------------------------------------------------------------
 
 
-class Ceiling:
-    """A measured limit of the machine, computed from its samples."""
-
-    def __init__(self, item):
-        self.item = item
-        parts = [item["name"]]
-        if item.get("workingSetBytes") is not None:
-            parts.append(str(item["workingSetBytes"]))
-        self.id = "/".join(parts + [str(item["threads"])])
-        # The field that holds the figure, its value, and the kind of floor.
-        self.field, self.value, self.bounds = "seconds", None, None
-        positive = item["samples"] and all(v > 0 for v in item["samples"])
-        seconds = statistics.median(item["samples"]) / item["inner"] * 1e-9
-        bytes_moved = (item.get("readBytes") or 0) + \
-            (item.get("writtenBytes") or 0)
-        if bytes_moved:
-            self.field, self.bounds = "bytesPerSecond", "bandwidth"
-            self.value = bytes_moved / seconds if positive else None
-        elif item.get("flops"):
-            self.field, self.bounds = "flopsPerSecond", "flops"
-            self.value = item["flops"] / seconds if positive else None
-        else:
-            self.value = seconds if positive else None
-
-    def floor(self, work):
-        """Nanoseconds that the work takes at this limit, or None."""
-        if not self.value or not self.bounds:
-            return None
-        amount = work["flops"] if self.bounds == "flops" else \
-            work["bytesRead"] + work["bytesWritten"]
-        return amount / self.value * 1e9
-
-
 def audit_ceilings(result, findings):
-    ceilings = {}
+    seen = set()
     for item in result.ceilings:
         ceiling = Ceiling(item)
 
         def report(field, text, place=ceiling.id):
             findings.append(Finding("ceilings", place, field, text))
 
-        if ceiling.id in ceilings:
+        if ceiling.id in seen:
             report("name", "found twice")
-        ceilings[ceiling.id] = ceiling
-        if ceiling.value is None:
+        seen.add(ceiling.id)
+        if ceiling.call is None:
             report("samples", "found none, or one that is not above 0")
             continue
-        found = item.get(ceiling.field)
-        # Exact to the order of the operations.
-        if not isinstance(found, (int, float)) or \
-                abs(found - ceiling.value) > 1e-9 * ceiling.value:
-            report(ceiling.field, f"found {describe(found)}, expected "
-                   f"{ceiling.value!r} from the raw samples")
-    return ceilings
+        for field, value in ceiling.figures().items():
+            if not statistics.close(item.get(field), value):
+                report(field, f"found {describe(item.get(field))}, expected "
+                       f"{value!r} from the raw samples")
 
 
 # --- The run ---------------------------------------------------------------
@@ -111,14 +74,14 @@ def audit_run(result, findings):
         report("finished", "found a time before the start")
     if not run.get("revision"):
         report("revision", "found none, expected the revision that was run")
-    if "exitStatus" in run:
+    if "passed" in run:
         bad = any(arm["status"] in ("wrong", "failed")
                   for row in rows for arm in arms_of(row)) or \
             any(row["status"] == "failed" for row in rows)
-        if bool(run["exitStatus"]) != bad:
-            report("exitStatus", f"found {run['exitStatus']}, expected " +
-                   ("another: an arm is wrong or failed" if bad else
-                    "0: no arm is wrong or failed"))
+        if run["passed"] == bad:
+            report("passed", f"found {run['passed']}, but " +
+                   ("an arm or a row is wrong or failed" if bad else
+                    "nothing is wrong or failed"))
     names = [peer["name"] for peer in result["peers"]]
     for peer in result["peers"]:
         if names.count(peer["name"]) > 1:
@@ -139,7 +102,7 @@ def audit_run(result, findings):
     ids = [row["id"] for row in rows]
     for name in sorted({name for name in ids if ids.count(name) > 1}):
         findings.append(Finding(name, "", "id", "found twice"))
-    planned = run.get("planned")
+    planned = run.get("rowIds")
     if planned is not None:
         for name in sorted(set(planned) - set(ids)):
             findings.append(Finding(name, "", "", "found no such row, but the "
@@ -149,47 +112,24 @@ def audit_run(result, findings):
                                     "did not plan"))
 
 
-def suite_cases(document):
-    """The (operator, dtype, dims) of a suite file's "rows", or None where it
-    has another form."""
-    rows = document.get("rows") if isinstance(document, dict) else None
-    if not isinstance(rows, list):
-        return None
-    cases = []
-    for row in rows:
-        if not isinstance(row, dict) or "operator" not in row or \
-                not isinstance(row.get("dims"), dict):
-            return None
-        cases.append((row["operator"], row.get("dtype"), row["dims"]))
-    return cases
-
-
-def audit_suite(result, path, findings, notes):
+def audit_suite(result, path, table, findings, notes):
     """Every row of the suite is in the result, failed or not."""
-    name = result["run"]["suite"]
-    path = path or SUITES / f"{name}.json"
-    try:
-        cases = suite_cases(json.loads(pathlib.Path(path).read_text("utf-8")))
-    except FileNotFoundError:
-        notes.append(f"suite {name} is not here: whether its rows are all in "
-                     "the file was not checked; give it with --suite")
+    run = result["run"]
+    name = run["suite"]
+    path = pathlib.Path(path or suites.FOLDER / f"{name}.json")
+    if not path.exists():
+        # A run of one operator has its name.
+        if name not in table:
+            notes.append(f"suite {name} is not here: whether its rows are all "
+                         "in the file was not checked; give it with --suite")
         return
-    except (OSError, ValueError) as error:
-        raise ResultError(f"{path}: cannot be read: {error}; expected a "
-                          "suite") from None
-    if cases is None:
-        notes.append(f"{path} lists no rows with operator and dims: whether "
-                     "they are all in the file was not checked")
-        return
-    missing = []
-    for operator, dtype, dims in cases:
-        if not any(row["operator"] == operator and row["dims"] == dims and
-                   dtype in (None, row["dtype"]) for row in result["rows"]):
-            shape = ",".join(f"{k}={v}" for k, v in sorted(dims.items()))
-            missing.append(f"{operator}/{dtype or '*'}/{shape}")
-    for row in dict.fromkeys(missing):
-        findings.append(Finding(row, "", "", "found no such row of suite "
-                                f"{name}"))
+    ids = [row["id"] for row in result["rows"]]
+    for wanted in suites.expected_ids(suites.read_suite(path), run,
+                                      result["environment"], table):
+        if not any(found == wanted or wanted.endswith("/") and
+                   found.startswith(wanted) for found in ids):
+            findings.append(Finding(wanted.rstrip("/"), "", "", "found no such "
+                                    f"row of suite {name}"))
 
 
 def audit(result, table=None, suite=None, check_suite=True):
@@ -199,9 +139,10 @@ def audit(result, table=None, suite=None, check_suite=True):
     if result.digest_problem:
         findings.append(Finding("file", "", "", result.digest_problem))
     audit_run(result, findings)
-    ceilings = audit_ceilings(result, findings)
+    audit_ceilings(result, findings)
+    ceilings = ceilings_of(result)
     if check_suite:
-        audit_suite(result, suite, findings, notes)
+        audit_suite(result, suite, table, findings, notes)
     for row in result["rows"]:
         def report(arm, field, text, place=row["id"]):
             findings.append(Finding(place, arm, field, text))

@@ -49,11 +49,12 @@ def arrays_of(row, table):
     the row itself describes its operator. Inputs are then only known from the
     table. KeyError when a dimension is missing."""
     entry = table.get(row["operator"])
+    extents = {**(row.get("settings") or {}), **row["dims"]}
     if entry:
         def side(name):
             return {item["name"]: Array(
                 item["name"], item["optional"], item["dtype"] or row["dtype"],
-                [extent(axis, row["dims"]) for axis in item["axes"]])
+                [extent(axis, extents) for axis in item["axes"]])
                 for item in entry[name]}
         return side("inputs"), side("outputs")
     if row.get("outputs"):

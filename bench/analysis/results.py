@@ -137,7 +137,8 @@ ROW = Record(
     {"id": TEXT, "operator": TEXT, "dtype": TEXT, "dims": MapOf(COUNT),
      "boundary": BOUNDARY, "threads": POSITIVE,
      "status": one_of("ok", "not implemented", "failed")},
-    {"settings": MapOf(ANY), "why": TEXT,
+    {"settings": MapOf(ANY), "present": ListOf(TEXT), "why": TEXT,
+     "rounds": POSITIVE, "samplesPerTurn": POSITIVE,
      "work": Record({"bytesRead": NUMBER, "bytesWritten": NUMBER,
                      "flops": NUMBER}),
      "floor": Record({"by": one_of("bandwidth", "flops", "none")},
@@ -162,14 +163,15 @@ CEILING = Record({"name": TEXT, "threads": POSITIVE, "inner": POSITIVE,
                  {"workingSetBytes": COUNT, "readBytes": NUMBER,
                   "writtenBytes": NUMBER, "flops": NUMBER,
                   "bytesPerSecond": NUMBER, "flopsPerSecond": NUMBER,
-                  "seconds": NUMBER})
+                  "nanoseconds": NUMBER})
 FILE = Record({
     "run": Record({"suite": TEXT, "rounds": POSITIVE,
                    "samplesPerTurn": POSITIVE, "seed": COUNT},
                   {"id": TEXT, "started": TEXT, "finished": TEXT,
                    "command": TEXT, "revision": TEXT, "dirty": BOOLEAN,
-                   "version": TEXT, "exitStatus": INTEGER,
-                   "planned": ListOf(TEXT)}),
+                   "version": TEXT, "passed": BOOLEAN,
+                   "rowIds": ListOf(TEXT), "threads": INTEGER,
+                   "filter": TEXT}),
     "environment": Record({"machine": TEXT, "cores": POSITIVE},
                           {"cpu": TEXT, "isa": TEXT, "affinity": ListOf(COUNT),
                            "caches": ListOf(MapOf(ANY))}),
@@ -310,14 +312,14 @@ def arm_by_role(row, role):
 
 
 def shape_of(row):
-    """The extents of a row as text, in the order of its id."""
+    """The extents of a row as text, in the order of its id, and what else
+    tells it from its neighbours."""
     parts = row["id"].split("/")
-    text = parts[2] if len(parts) >= 5 else ",".join(
-        f"{name}={extent}" for name, extent in row["dims"].items())
-    extents = [part.partition("=")[2] for part in text.split(",")]
-    shape = "×".join(extents) if all(extents) else text
-    if row.get("settings"):
-        shape += " " + ",".join(
-            f"{name}={json.dumps(value)}"
-            for name, value in sorted(row["settings"].items()))
-    return shape
+    parts = parts[2].split(",") if len(parts) == 5 else []
+    order = [part.partition("=")[0] for part in parts]
+    order = [name for name in order if name in row["dims"]] or sorted(
+        row["dims"])
+    extras = [part for part in parts
+              if part.partition("=")[0] not in row["dims"]]
+    return " ".join(["×".join(str(row["dims"][name]) for name in order)] +
+                    extras)

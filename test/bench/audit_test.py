@@ -20,7 +20,7 @@ import unittest
 import synthetic
 from analysis import audit as auditor
 from analysis.operators import TABLE
-from analysis.results import dump, load
+from analysis.results import ResultError, dump, load
 
 # Softmax 17x65 with an unsupported peer, row_sum 17x65, one row that is not
 # implemented, one peer that is missing, a failed peer.
@@ -161,7 +161,7 @@ MUTATIONS = [
     ("wrong_threads_of_arm", lambda d: arm(d, "torch").update(threads=2),
      "torch: threads: found 2, expected the row's 1"),
     ("wrong_threads_of_row", lambda d: ROW(d).update(threads=2),
-     "id: expected softmax/f32/cols=65,rows=17/native/2"),
+     "id: expected softmax/f32/rows=17,cols=65/native/2"),
     ("wrong_threads_in_detail", lambda d: arm(d, "torch")["detail"].update(
         threads=2), "detail.threads"),
     ("more_threads_than_cores", lambda d: d["environment"].update(
@@ -182,6 +182,8 @@ MUTATIONS = [
         wrong=2), "verification.after.y: found 2 wrong"),
     ("beyond_the_bound", lambda d: compared(d).update(boundUsed=1.01),
      "of the error bound used"),
+    ("much_looser_bound_of_a_peer", lambda d: compared(d, "torch").update(
+        factor=1000), "expected at most 16"),
     ("looser_bound", lambda d: compared(d).update(factor=4),
      "4 times the error bound"),
     ("no_verification_after", lambda d: arm(d)["verification"].pop("after"),
@@ -200,7 +202,9 @@ MUTATIONS = [
      "order: "),
     ("dropped_round", drop_round, "order: "),
     ("dropped_design", drop_design, "rounds, expected"),
-    ("other_rounds", lambda d: d["run"].update(rounds=40), "rounds, expected"),
+    ("other_rounds", lambda d: ROW(d).update(rounds=40), "rounds, expected"),
+    ("other_samples_per_turn", lambda d: ROW(d).update(samplesPerTurn=6),
+     "samples, expected 6"),
     ("peer_at_another_boundary", lambda d: arm(d, "torch").update(
         boundary="call"), "torch: boundary: found 'call'"),
     ("row_at_another_boundary", lambda d: ROW(d).update(boundary="call"),
@@ -290,11 +294,11 @@ MUTATIONS = [
     ("unknown_ceiling", lambda d: ROW(d)["floor"].update(ceiling="copy/1/1"),
      "floor.ceiling: found 'copy/1/1'"),
     ("ceiling_of_other_threads", lambda d: ROW(d)["floor"].update(
-        ceiling="copy/16384/2"), "found one of 2 threads"),
-    ("floor_of_another_kind", lambda d: ROW(d, 1)["floor"].update(by="flops"),
-     "floor.by: found 'flops'"),
-    ("smaller_floor", lambda d: ROW(d)["floor"].update(
-        by="bandwidth", ceiling="copy/16384/1"), "takes longer"),
+        ceiling="copy/16384/2"), "floor.ceiling: found 'copy/16384/2'"),
+    ("floor_of_another_kind", lambda d: ROW(d)["floor"].update(by="none"),
+     "by none, expected"),
+    ("smaller_work", lambda d: ROW(d)["work"].update(flops=1),
+     "floor.nanoseconds"),
     ("inflated_work", lambda d: ROW(d)["work"].update(bytesRead=10 ** 6),
      "work.bytesRead: found 1000000, expected at most the 4420"),
     ("dropped_work", lambda d: drop(ROW(d), "work"), "work: found none"),
@@ -310,11 +314,12 @@ MUTATIONS = [
         dict(d["ceilings"]["rows"][0])), "copy/16384/1: name: found twice"),
     ("row_twice", lambda d: d["rows"].append(copy.deepcopy(d["rows"][0])),
      "id: found twice"),
-    ("row_of_the_plan_dropped", lambda d: (d["run"].update(
-        planned=[row["id"] for row in d["rows"]]), drop(d["rows"], 1)),
+    ("row_of_the_plan_dropped", lambda d: drop(d["rows"], 1),
      "the run planned it"),
+    ("row_that_was_not_planned", lambda d: drop(d["run"]["rowIds"], 0),
+     "did not plan"),
     ("altered_shape", lambda d: ROW(d)["dims"].update(rows=16),
-     "id: expected softmax/f32/cols=65,rows=16"),
+     "id: expected softmax/f32/rows=16,cols=65"),
     ("dropped_dimension", lambda d: drop(ROW(d)["dims"], "rows"),
      "dims: found no extent of rows"),
     ("other_operator", lambda d: ROW(d).update(operator="copy"),
@@ -332,8 +337,8 @@ MUTATIONS = [
     ("failed_row_of_ok_arms", lambda d: (
         remove_arm(d, "openblas"), d["rows"][0].update(status="failed")),
      "found 'failed', but every arm is ok"),
-    ("exit_status_of_success", lambda d: d["run"].update(exitStatus=0),
-     "exitStatus: found 0"),
+    ("run_that_passed", lambda d: d["run"].update(passed=True),
+     "passed: found True, but an arm"),
     ("no_revision", lambda d: d["run"].update(revision=""), "run: revision"),
     ("time_backwards", lambda d: d["run"].update(
         finished="2026-11-28T00:00:00Z"), "before the start"),
@@ -393,22 +398,32 @@ class Audit(unittest.TestCase):
             self.assertIn("the file was edited", str(findings[0]))
 
     def test_rows_of_the_suite(self):
-        cases = [{"operator": row["operator"], "dtype": "f32",
-                  "dims": row["dims"]} for row in BASE["rows"]]
+        suite = {"groups": [
+            {"operators": ["softmax", "row_sum"], "dtypes": ["f32"],
+             "shapes": [{"rows": 17, "cols": 65}],
+             "boundaries": [["native", 1], ["native", 0]]},
+            {"operators": ["top_k"], "dtypes": ["f32"], "boundaries":
+             [["native", 1], ["native", 2]],
+             "shapes": [{"rows": 128, "cols": 257}]}]}
+        document = copy.deepcopy(BASE)
+        document["run"].update(threads=-1, filter="")
         with tempfile.TemporaryDirectory() as folder:
-            suite = pathlib.Path(folder) / "s.json"
-            suite.write_text(json.dumps({"rows": cases}))
-            self.assertEqual(findings_of(BASE, suite=suite), ([], []))
-            document = copy.deepcopy(BASE)
-            document["rows"] = [row for row in document["rows"]
-                                if row["operator"] != "row_sum"]
-            found, _ = findings_of(document, suite=suite)
-            self.assertEqual(found, ["row_sum/f32/cols=65,rows=17: found no "
-                                     "such row of suite made-up"])
-            suite.write_text("{}")
-            found, notes = findings_of(BASE, suite=suite)
-            self.assertEqual(found, [])
-            self.assertIn("not checked", notes[0])
+            path = pathlib.Path(folder) / "s.json"
+            path.write_text(json.dumps(suite))
+            self.assertEqual(findings_of(document, suite=path), ([], []))
+            self.assertEqual(findings_of(BASE, suite=path), ([], []))
+            for ids in (document["rows"], document["run"]["rowIds"]):
+                del ids[1]  # row_sum on one thread
+            found, _ = findings_of(document, suite=path)
+            self.assertEqual(found, ["row_sum/f32/rows=17,cols=65/native/1: "
+                                     "found no such row of suite made-up"])
+            document["run"]["filter"] = "native/2"
+            self.assertEqual(findings_of(document, suite=path)[0], [])
+            path.write_text("{}")
+            with self.assertRaisesRegex(ResultError, "expected groups"):
+                findings_of(BASE, suite=path)
+        notes = findings_of(BASE)[1]
+        self.assertIn("not checked", notes[0])
 
     def run_main(self, *arguments):
         out, err = io.StringIO(), io.StringIO()

@@ -16,9 +16,10 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "bench"))
 
 from analysis import statistics  # noqa: E402
-from analysis.audit import Ceiling  # noqa: E402
+from analysis.ceilings import Ceiling, floor_of  # noqa: E402
 from analysis.operators import arrays_of, load_table  # noqa: E402
 from analysis.results import dump  # noqa: E402
+from analysis.suites import row_id  # noqa: E402
 
 TABLE = load_table()
 SHAPES = [(17, 65), (64, 256), (129, 768), (257, 1538), (1024, 4096),
@@ -39,14 +40,6 @@ def make_hash(*parts):
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
 
 
-def row_id(row):
-    order = [dim["name"] for dim in TABLE[row["operator"]]["dims"]] \
-        if row["operator"] in TABLE else sorted(row["dims"])
-    dims = ",".join(f"{name}={row['dims'][name]}" for name in order)
-    return "/".join([row["operator"], row["dtype"], dims, row["boundary"],
-                     str(row["threads"])])
-
-
 def make_ceilings(rng, threads):
     rows = []
 
@@ -55,8 +48,8 @@ def make_ceilings(rng, threads):
                    for _ in range(15)]
         item = {"name": name, "threads": threads, "inner": inner,
                 "samples": samples, **fields}
-        ceiling = Ceiling(item)
-        item[ceiling.field] = ceiling.value
+        item.setdefault("workingSetBytes", 0)
+        item.update(Ceiling(item).figures())
         rows.append(item)
 
     for size, rate in BANDWIDTH.items():
@@ -66,19 +59,6 @@ def make_ceilings(rng, threads):
     if threads > 1:
         add("fork-join", 2100)
     return rows
-
-
-def floor_of(row, ceilings):
-    work = row["work"]
-    moved = work["bytesRead"] + work["bytesWritten"]
-    mine = [Ceiling(item) for item in ceilings
-            if item["threads"] == row["threads"]]
-    bandwidth = min((c for c in mine if c.bounds == "bandwidth"),
-                    key=lambda c: abs(c.item["workingSetBytes"] - moved))
-    best = max([bandwidth] + [c for c in mine if c.bounds == "flops"],
-               key=lambda c: c.floor(work))
-    return {"nanoseconds": best.floor(work), "by": best.bounds,
-            "ceiling": best.id}
 
 
 def measure(row, arm, rng, true_time, rounds, per_turn):
@@ -158,7 +138,7 @@ def make_row(operator, dims, rng, ceilings, peers, threads=1, dtype="f32",
     statuses = statuses or {}
     row = {"operator": operator, "dtype": dtype, "dims": dims, "settings": {},
            "boundary": boundary, "threads": threads, "status": "ok", "why": ""}
-    row["id"] = row_id(row)
+    row["id"] = row_id(row, TABLE)
     inputs, outputs = arrays_of(row, TABLE)
     outputs = [item for item in outputs.values() if not item.optional]
     inputs = [item for item in inputs.values() if not item.optional]
@@ -167,7 +147,9 @@ def make_row(operator, dims, rng, ceilings, peers, threads=1, dtype="f32",
         "bytesWritten": sum(item.bytes for item in outputs),
         "flops": 2 * dims["m"] * dims["n"] * dims["k"] if operator == "gemm"
         else FLOPS.get(operator, 2) * max(item.elements for item in inputs)}
-    row["floor"] = floor_of(row, ceilings)
+    nanoseconds, by, name = floor_of(
+        [Ceiling(item) for item in ceilings], threads, row["work"])
+    row["floor"] = {"nanoseconds": nanoseconds, "by": by, "ceiling": name}
     arms = [{"name": "tessera", "role": "subject", "peer": "tessera",
              "version": "0.1.0", "mathMode": "strict"},
             {"name": "tessera-again", "role": "control", "peer": "tessera",
@@ -206,6 +188,7 @@ def make_row(operator, dims, rng, ceilings, peers, threads=1, dtype="f32",
             time *= PEERS[arm["name"]][0] * rng.uniform(0.75, 1.3)
         measure(row, arm, rng, time, rounds, per_turn)
     row["arms"] = arms
+    row["rounds"], row["samplesPerTurn"] = rounds, per_turn
     if statuses.get("tessera", "ok") != "ok":
         row["status"], row["why"] = "failed", arms[0]["why"]
     derive(row)
@@ -217,7 +200,7 @@ def not_implemented(operator, dims, threads=1):
            "boundary": "native", "threads": threads,
            "status": "not implemented", "why": f"no operator {operator}",
            "arms": []}
-    row["id"] = row_id(row)
+    row["id"] = row_id(row, TABLE)
     return row
 
 
@@ -260,7 +243,11 @@ def make_document(seed=1, operators=("softmax", "rms_norm", "row_sum"),
                 "finished": "2026-11-29T17:04:10Z",
                 "command": "tessera bench --suite made-up --json r.json",
                 "suite": "made-up", "seed": seed, "rounds": rounds,
-                "samplesPerTurn": per_turn, "revision": "abc1234",
+                "samplesPerTurn": per_turn,
+                "rowIds": [row["id"] for row in rows],
+                "passed": not any(arm["status"] in ("failed", "wrong")
+                                  for row in rows for arm in row["arms"]),
+                "revision": "abc1234",
                 "dirty": False, "version": "0.1.0"},
         "environment": {
             "machine": "made-up-2core", "cpu": "An x86-64 processor",

@@ -1,0 +1,77 @@
+#===- bench/analysis/suites.py - The rows a run should have ----------------===#
+#
+# Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+#===-------------------------------------------------------------------------===#
+"""Suites as bench/core/row.cpp reads them: each group is the product of its
+boundaries, types, operators and shapes."""
+
+import json
+import pathlib
+import re
+
+from .results import ResultError
+
+FOLDER = pathlib.Path(__file__).resolve().parent.parent / "suites"
+
+
+def number_text(value):
+    """A setting in an id."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e16:
+        return str(int(value))
+    return str(int(value)) if isinstance(value, bool) else str(value)
+
+
+def row_id(case, table):
+    """The id of a row: dimensions in the operator's order where it is known."""
+    dims = case["dims"]
+    entry = table.get(case["operator"])
+    order = [dim["name"] for dim in entry["dims"] if dim["name"] in dims] \
+        if entry else sorted(dims)
+    parts = [f"{name}={dims[name]}" for name in order]
+    parts += [f"{name}={number_text(value)}" for name, value in
+              sorted((case.get("settings") or {}).items())]
+    parts += [f"+{name}" for name in case.get("present") or []]
+    return "/".join([case["operator"], case["dtype"], ",".join(parts),
+                     case["boundary"], str(case["threads"])])
+
+
+def read_suite(path):
+    """The rows of a suite file; "threads" 0 stands for all."""
+    try:
+        text = pathlib.Path(path).read_text("utf-8")
+        # Comments are allowed there.
+        text = re.sub(r"^\s*//.*$", "", text, flags=re.M)
+        groups = json.loads(text)["groups"]
+        return [{"operator": operator, "dtype": dtype, "dims": dims,
+                 "settings": group.get("settings"),
+                 "present": group.get("present"), "boundary": boundary[0],
+                 "threads": boundary[1]}
+                for group in groups for boundary in group["boundaries"]
+                for dtype in group["dtypes"] for operator in group["operators"]
+                for dims in group["shapes"]]
+    except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
+        raise ResultError(f"{path}: cannot be read as a suite: {error}; "
+                          "expected groups of operators, dtypes, shapes and "
+                          "boundaries") from None
+
+
+def expected_ids(cases, run, environment, table):
+    """The ids that a run must have. What the run does not record about its own
+    choice is not demanded: without "threads" and "filter", (prefix, None) of
+    each row's operator, type and dimensions is."""
+    cores = len(environment.get("affinity") or []) or environment["cores"]
+    exact = "threads" in run and "filter" in run
+    ids = []
+    for case in cases:
+        case = dict(case)
+        if exact and run["threads"] >= 0:
+            case["threads"] = run["threads"]
+        case["threads"] = case["threads"] or cores
+        name = row_id(case, table)
+        if not exact:
+            ids.append("/".join(name.split("/")[:3]) + "/")
+        elif run["filter"] in name:
+            ids.append(name)
+    return list(dict.fromkeys(ids))
