@@ -9,12 +9,14 @@ style sheet defines, so that a figure follows a light or dark page; texts stay
 texts and take the page's font; the same input gives the same bytes."""
 
 import io
+import math
 import re
 
 import matplotlib
 import matplotlib.ticker as ticker
 from matplotlib.figure import Figure
 
+from . import statistics
 from .ceilings import ceilings_of
 from .results import arms_of
 from .summary import group_text
@@ -44,6 +46,17 @@ def colour(name):
     return COLOURS[name]
 
 
+def font_style(match):
+    """A font's weight, slant and size without its family."""
+    words, size = match.group(1), match.group(2)
+    style = f"font-size: {size}px"
+    if "bold" in words or "700" in words:
+        style += "; font-weight: 600"
+    if "italic" in words or "oblique" in words:
+        style += "; font-style: italic"
+    return style
+
+
 def to_svg(figure, title):
     """The figure as an <svg> element for a page."""
     stream = io.StringIO()
@@ -56,11 +69,12 @@ def to_svg(figure, title):
     text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.S)
     for name, stand_in in COLOURS.items():
         text = text.replace(stand_in, f"var(--{name})")
-    text = re.sub(r'font: ([\d.]+)px [^;"]*', r"font-size: \1px", text)
-    # Ids of groups are the same in every figure, and nothing refers to them.
-    text = re.sub(r'<g id="[A-Za-z0-9_.]+">', "<g>", text)
-    # Numbers longer than the eye can tell.
-    text = re.sub(r"(\d+\.\d\d)\d+", r"\1", text)
+    text = re.sub(r'font: ([^;"]*?)([\d.]+)px [^;"]*', font_style, text)
+    # These are the same in every figure, and nothing refers to them.
+    text = re.sub(r' id="[A-Za-z0-9.]+_\d+"', "", text)
+    # Coordinates longer than the eye can tell.
+    text = re.sub(r"<[^>]+>", lambda tag: re.sub(
+        r"(\d+\.\d\d)\d+", r"\1", tag.group(0)), text)
     width = float(re.search(r'width="([\d.]+)pt"', text).group(1)) * 4 / 3
     label = title.replace("&", "&amp;").replace("<", "&lt;").replace(
         '"', "&quot;")
@@ -69,27 +83,44 @@ def to_svg(figure, title):
                   f"<title>{label}</title>", text, count=1)
 
 
-class Fractions(ticker.Formatter):
+class Numbers(ticker.Formatter):
     """0.25, 1, 2.5, 1000: numbers as people write them."""
 
     def __call__(self, value, position=None):
-        return f"{value:g}" if value < 1e4 else f"{value:.0e}"
+        return f"{value:g}" if value < 1e5 else f"{value:.0e}"
 
 
-class Times(ticker.Formatter):
-    def __call__(self, value, position=None):
-        number, unit = time_text(value).split(" ")
-        return f"{float(number):g} {unit}"
+def log_ticks(low, high, most):
+    """At most `most` round numbers on a logarithmic axis, at least two where
+    they exist."""
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    best = []
+    for step in (3, 2, 1):
+        ticks = [10.0 ** power for power in range(first, last + 1)
+                 if power % step == 0]
+        best = choose(best, ticks, low, high, most)
+    for factors in ((1, 3), (1, 2, 5), (1, 2, 3, 5, 7),
+                    (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9)):
+        ticks = [factor * 10.0 ** power for power in range(first - 1, last + 1)
+                 for factor in factors]
+        best = choose(best, ticks, low, high, most)
+    if len(best) < 2:
+        ticks = ticker.MaxNLocator(most - 1).tick_values(low, high)
+        best = [tick for tick in ticks if low <= tick <= high]
+    return best
 
 
-def log_axis(axis, low, high, formatter, subs=None):
+def choose(best, ticks, low, high, most):
+    """The ticks within the limits where they are more, but not too many."""
+    inside = [tick for tick in ticks if low <= tick <= high]
+    return inside if len(best) < len(inside) <= most else best
+
+
+def log_axis(axis, low, high, most):
     """A logarithmic axis with a few labelled ticks."""
-    span = high / low
-    subs = subs or ([1, 1.5, 2, 3, 5, 7] if span < 4 else
-                    [1, 2, 5] if span < 300 else [1])
-    axis.set_major_locator(ticker.LogLocator(subs=subs, numticks=12))
+    axis.set_major_locator(ticker.FixedLocator(log_ticks(low, high, most)))
     axis.set_minor_locator(ticker.NullLocator())
-    axis.set_major_formatter(formatter)
+    axis.set_major_formatter(Numbers())
 
 
 # --- Charts of an operator -------------------------------------------------
@@ -133,7 +164,9 @@ def chart(rows, right_inches, width=5.6):
         if row is None:
             figure.text(0.01, 1 - (above + (place + 0.5) * ROW) / height, label,
                         color=colour("muted"), va="center", fontsize=8,
-                        fontweight="bold")
+                        fontweight="bold", bbox={
+                            "facecolor": colour("page"), "pad": 1,
+                            "edgecolor": "none"})
     return figure, axes, places
 
 
@@ -188,7 +221,7 @@ def over_peers(rows, title):
         axes.axvline(1, color=colour("ink"), linewidth=0.9, zorder=2)
         axes.grid(axis="x")
         axes.set_axisbelow(True)
-        log_axis(axes.xaxis, *axes.get_xlim(), Fractions())
+        log_axis(axes.xaxis, *axes.get_xlim(), 7)
         axes.set_xlabel("time over the peer's (left of 1: Tessera is faster)")
         return to_svg(figure, title)
 
@@ -217,56 +250,62 @@ def over_floor(rows, title):
         axes.axvline(1, color=colour("ink"), linewidth=0.9, zorder=1)
         axes.grid(axis="x")
         axes.set_axisbelow(True)
-        log_axis(axes.xaxis, *axes.get_xlim(), Fractions())
+        log_axis(axes.xaxis, *axes.get_xlim(), 7)
         axes.set_xlabel("time over the floor (1: what the machine allows)")
         return to_svg(figure, title)
 
 
 def samples(row, title):
-    """Every sample of every arm of a row."""
-    arms = [arm for arm in arms_of(row.row)
-            if arm.get("samples") and arm.get("inner") and
-            any(arm["samples"])]
+    """Every sample of every arm of a row, around the arm's own median; what
+    lies beyond the axis is counted."""
+    arms = [(arm, [value / arm["inner"] for turn in arm["samples"]
+                   for value in turn if value > 0])
+            for arm in arms_of(row.row)
+            if arm.get("samples") and arm.get("inner")]
+    arms = [(arm, values) for arm, values in arms if values]
     if not arms:
         return None
+    middles = [statistics.median(values) for _, values in arms]
+    percents = [[(value / middle - 1) * 100 for value in values]
+                for (_, values), middle in zip(arms, middles)]
+    # The same axis for all arms: the middle 98 % of those that spread most.
+    low = max(min(statistics.quantile(part, 0.01) for part in percents), -50)
+    high = min(max(statistics.quantile(part, 0.98) for part in percents), 100)
+    low, high = min(low * 1.05, -0.5), max(high * 1.05, 0.5)
     with matplotlib.rc_context(STYLE):
-        width, below = 4.2, 0.34
+        width, below, right = 4.2, 0.34, 1.35
         size = len(arms) * 0.2
         height = size + below + 0.04
-        left = 0.15 + 0.07 * min(max(len(arm["name"]) for arm in arms), 18)
+        left = 0.15 + 0.07 * min(max(len(arm["name"]) for arm, _ in arms), 18)
         figure = Figure(figsize=(width, height))
         axes = figure.add_axes([left / width, below / height,
-                                (width - left - 0.25) / width, size / height])
-        for place, arm in enumerate(arms):
-            values = sorted(value / arm["inner"] for turn in arm["samples"]
-                            for value in turn if value > 0)
+                                (width - left - right) / width, size / height])
+        axes.set_xlim(low, high)
+        axes.set_ylim(len(arms) - 0.5, -0.5)
+        axes.axvline(0, color=colour("muted"), linewidth=0.8)
+        for place, (arm, _) in enumerate(arms):
+            inside = [value for value in percents[place]
+                      if low <= value <= high]
             # Strokes of one path: much smaller than a mark per sample.
-            xs = [x for value in values for x in (value, value, None)]
-            ys = [y for _ in values for y in (place - 0.32, place + 0.32, None)]
+            xs = [x for value in inside for x in (value, value, None)]
+            ys = [y for _ in inside for y in (place - 0.34, place + 0.34, None)]
             name = "c0" if arm["role"] == "subject" else \
                 "level" if arm["role"] == "control" else "c1"
             name = name if arm["status"] == "ok" else "behind"
-            axes.plot(xs, ys, color=colour(name), linewidth=0.7, alpha=0.55)
-            middle = values[len(values) // 2] if values else None
-            if middle:
-                axes.plot([middle], [place], "|", markersize=9,
-                          markeredgewidth=1.6, color=colour("ink"))
-        axes.set_xscale("log")
-        axes.set_ylim(len(arms) - 0.5, -0.5)
+            axes.plot(xs, ys, color=colour(name), linewidth=0.8, alpha=0.6)
+            beyond = len(percents[place]) - len(inside)
+            note(axes, place, time_text(middles[place]) +
+                 (f", {beyond} beyond" if beyond else ""))
         axes.set_yticks(range(len(arms)))
-        axes.set_yticklabels([arm["name"] for arm in arms], fontsize=8)
+        axes.set_yticklabels([arm["name"] for arm, _ in arms], fontsize=8)
         axes.tick_params(axis="y", length=0)
         axes.tick_params(axis="x", labelsize=8)
         axes.spines["left"].set_visible(False)
-        low, high = axes.get_xlim()
-        if high / low < 1.6:
-            axes.xaxis.set_major_locator(ticker.MaxNLocator(3))
-            axes.xaxis.set_minor_locator(ticker.NullLocator())
-            axes.xaxis.set_major_formatter(Times())
-        else:
-            log_axis(axes.xaxis, low, high, Times(),
-                     [1, 2, 5] if high / low < 20 else [1])
+        axes.xaxis.set_major_locator(ticker.MaxNLocator(4))
+        axes.xaxis.set_major_formatter(lambda value, _: f"{value:+g} %"
+                                       if value else "0")
         axes.grid(axis="x")
+        axes.set_axisbelow(True)
         return to_svg(figure, title)
 
 
@@ -289,7 +328,7 @@ def bandwidths(result, threads):
 
 def roofline(run, group, title):
     """Operations per second over operations per byte, under the ceilings; None
-    without a row that has both."""
+    without ceilings or without a row that has both."""
     rows = [row for row in group.rows
             if row.intensity and row.flops_per_second]
     if not rows:
@@ -299,10 +338,12 @@ def roofline(run, group, title):
     peaks = [(ceiling.name, ceiling.flops_per_second)
              for ceiling in ceilings_of(run.result)
              if ceiling.threads == threads and ceiling.flops > 0]
+    if not lines and not peaks:
+        return None
     with matplotlib.rc_context(STYLE):
-        width, height = 8.6, 4.4
+        width, height = 10.8, 4.8
         figure = Figure(figsize=(width, height))
-        axes = figure.add_axes([0.075, 0.12, 0.70, 0.84])
+        axes = figure.add_axes([0.06, 0.11, 0.78, 0.85])
         axes.set_xscale("log")
         axes.set_yscale("log")
         xs = [row.intensity for row in rows]
@@ -315,10 +356,6 @@ def roofline(run, group, title):
                 continue
             axes.plot([low_x, end], [low_x * rate / 1e9, end * rate / 1e9],
                       color=colour("muted"), linewidth=1, zorder=2)
-            axes.annotate(f"{bytes_text(size)}: {digits(rate / 1e9)} GB/s",
-                          (low_x, low_x * rate / 1e9), xytext=(5, 3),
-                          textcoords="offset points", fontsize=8,
-                          color=colour("muted"), rotation=0, zorder=6)
         for name, rate in peaks:
             axes.plot([low_x, high_x], [rate / 1e9] * 2, color=colour("muted"),
                       linewidth=1, zorder=2)
@@ -339,10 +376,21 @@ def roofline(run, group, title):
         bottoms = ys + [low_x * rate / 1e9 for _, rate in lines]
         axes.set_xlim(low_x, high_x)
         axes.set_ylim(min(bottoms) / 1.6, max(tops) * 2)
+        # Along its line: as steep as the line is in inches.
+        box, (bottom, top) = axes.get_position(), axes.get_ylim()
+        steep = math.degrees(math.atan2(
+            box.height * height / math.log10(top / bottom),
+            box.width * width / math.log10(high_x / low_x)))
+        for size, rate in lines:
+            axes.annotate(f"{bytes_text(size)}: {digits(rate / 1e9)} GB/s",
+                          (low_x, low_x * rate / 1e9), xytext=(5, 8),
+                          textcoords="offset points", fontsize=8,
+                          color=colour("muted"), rotation=steep,
+                          rotation_mode="anchor")
         axes.grid(True)
         axes.set_axisbelow(True)
-        log_axis(axes.xaxis, *axes.get_xlim(), Fractions())
-        log_axis(axes.yaxis, *axes.get_ylim(), Fractions())
+        log_axis(axes.xaxis, *axes.get_xlim(), 7)
+        log_axis(axes.yaxis, *axes.get_ylim(), 8)
         axes.set_xlabel("operations per byte")
         axes.set_ylabel("GFLOP/s")
         axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), frameon=False,

@@ -26,13 +26,15 @@ PACKAGES = "python3-matplotlib python3-jinja2"
 class Page:
     """One run with its figures."""
 
-    def __init__(self, run):
+    def __init__(self, run, suffix=""):
+        """`suffix` makes titles of figures differ between runs: the ids within
+        a figure are made from its title."""
         from markupsafe import Markup
 
         from . import plots
 
         def figure(draw, *arguments):
-            svg = draw(*arguments)
+            svg = draw(*arguments[:-1], arguments[-1] + suffix)
             return Markup(svg) if svg else None
 
         self.run = run
@@ -135,6 +137,7 @@ class Page:
 
 def html(runs):
     import jinja2
+    from markupsafe import Markup
 
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True,
@@ -142,10 +145,11 @@ def html(runs):
     environment.globals.update(
         ratio_text=ratio_text, percent=percent, count=count, len=len,
         group_text=group_text)
-    css = (TEMPLATES / "report.css").read_text("utf-8")
+    css = Markup((TEMPLATES / "report.css").read_text("utf-8"))
     return environment.get_template("report.html.j2").render(
         title=", ".join(run.title for run in runs), css=css,
-        pages=[Page(run) for run in runs])
+        pages=[Page(run, f" ({number})" if len(runs) > 1 else "")
+               for number, run in enumerate(runs, 1)])
 
 
 def drawing_problem():

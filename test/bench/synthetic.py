@@ -134,7 +134,8 @@ def derive(row):
 def make_row(operator, dims, rng, ceilings, peers, threads=1, dtype="f32",
              rounds=12, per_turn=5, statuses=None, speed=1.0,
              boundary="native"):
-    """One implemented row. `statuses` gives arms another status than ok."""
+    """One implemented row. `statuses` gives arms another status than ok, and
+    the subject takes `speed` times as long as usual."""
     statuses = statuses or {}
     row = {"operator": operator, "dtype": dtype, "dims": dims, "settings": {},
            "boundary": boundary, "threads": threads, "status": "ok", "why": ""}
@@ -161,7 +162,7 @@ def make_row(operator, dims, rng, ceilings, peers, threads=1, dtype="f32",
                    if statuses.get(arm["name"], "ok") == "ok"]
     design = statistics.balanced_orders(len(taking_part))
     row["order"] = []
-    while len(row["order"]) < rounds:
+    while design and len(row["order"]) < rounds:
         row["order"] += [[taking_part[index] for index in order]
                          for order in design]
     rounds = len(row["order"])
@@ -171,7 +172,7 @@ def make_row(operator, dims, rng, ceilings, peers, threads=1, dtype="f32",
         hashes = [make_hash(item.name, seed) for seed in row["seeds"]]
         row["inputs"].append({"name": item.name, "bytes": item.bytes,
                               "before": hashes, "after": list(hashes)})
-    base = row["floor"]["nanoseconds"] * rng.uniform(1.05, 1.9) * speed + 40
+    base = row["floor"]["nanoseconds"] * rng.uniform(1.05, 1.9) + 40
     for arm in arms:
         arm.update(boundary=boundary, threads=threads, why="", detail={},
                    status=statuses.get(arm["name"], "ok"))
@@ -183,7 +184,7 @@ def make_row(operator, dims, rng, ceilings, peers, threads=1, dtype="f32",
                           "wrong": "3 of 1105 elements of y are wrong"
                           }.get(arm["status"], "not installed")
             continue
-        time = base
+        time = base * (speed if arm["role"] != "peer" else 1)
         if arm["role"] == "peer":
             time *= PEERS[arm["name"]][0] * rng.uniform(0.75, 1.3)
         measure(row, arm, rng, time, rounds, per_turn)

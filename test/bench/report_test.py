@@ -1,0 +1,289 @@
+#===- test/bench/report_test.py - Pages and tables -------------------------===#
+#
+# Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+#===-------------------------------------------------------------------------===#
+"""Pages of usual and odd runs: whole, self-contained, the same every time.
+Drawing needs matplotlib and jinja2; without them those tests are skipped."""
+
+import contextlib
+import copy
+import html.parser
+import io
+import pathlib
+import re
+import tempfile
+import unittest
+import xml.etree.ElementTree as ElementTree
+
+import synthetic
+from analysis import report as reporter
+from analysis.results import Result, shape_of
+from analysis.summary import Run, markdown
+
+PROBLEM = reporter.drawing_problem()
+GONE = {name: "failed" for name in ("tessera", "tessera-again", "torch")}
+
+
+def run_of(document):
+    return Run(Result("r.json", document))
+
+
+def small(**options):
+    options = {"operators": ("softmax",), "shapes": [(17, 65), (64, 256)],
+               "peers": ("torch", "onednn"), "rounds": 8, **options}
+    return synthetic.make_document(**options)
+
+
+class Checker(html.parser.HTMLParser):
+    """Finds what a page loads, ids that stand twice, and open elements."""
+
+    VOID = {"meta", "br", "link", "img", "path", "use", "rect", "hr"}
+
+    def __init__(self):
+        super().__init__()
+        self.loaded, self.ids, self.links, self.open = [], [], [], []
+
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        for name in ("src", "href", "xlink:href", "data", "action"):
+            value = attributes.get(name)
+            if value and not value.startswith("#"):
+                self.loaded.append(value)
+            elif value:
+                self.links.append(value[1:])
+        if "id" in attributes:
+            self.ids.append(attributes["id"])
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.handle_starttag(tag, attributes)
+        if tag not in self.VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        if tag in self.VOID:
+            return
+        if not self.open or self.open.pop() != tag:
+            raise AssertionError(f"</{tag}> closes nothing")
+
+
+@unittest.skipIf(PROBLEM, PROBLEM)
+class Pages(unittest.TestCase):
+    def has(self, part, text, wanted=True):
+        # Without the whole page in the message.
+        self.assertTrue((part in text) == wanted,
+                        f"{part!r} is {'not ' if wanted else ''}there")
+
+    def page(self, *documents):
+        text = reporter.html([run_of(document) for document in documents])
+        checker = Checker()
+        checker.feed(text)
+        self.assertEqual(checker.open, [])
+        self.assertEqual(checker.loaded, [])
+        outside = re.search(r"url\((?!#)|@import|https?://(?!www\.w3\.org)",
+                            text)
+        self.assertIsNone(outside)
+        for name in set(checker.links):
+            self.assertIn(name, checker.ids)
+        twice = {name for name in checker.ids if checker.ids.count(name) > 1}
+        self.assertEqual(twice, set())
+        for svg in re.findall(r"<svg.*?</svg>", text, re.S):
+            ElementTree.fromstring(svg.replace(
+                "<svg ", '<svg xmlns:xlink="x" ', 1))
+            self.assertNotIn("#0102", svg)
+        self.has("None", re.sub(r"<svg.*?</svg>", "", text, flags=re.S),
+                 wanted=False)
+        return text
+
+    def test_usual(self):
+        document = small(gemm=[(64, 64, 64)], threads=(1, 2))
+        text = self.page(document)
+        row = run_of(document).rows[0]
+        for part in ("made-up on made-up-2core", "native, 1 thread, f32",
+                     "native, 2 threads, f32", "libmkl_rt.so is not installed",
+                     "no operator top_k", "Roofline", row.cells()["ratio"],
+                     "abc1234"):
+            self.has(part, text)
+
+    def test_the_same_every_time(self):
+        document = small()
+        self.assertTrue(self.page(document) == self.page(document))
+
+    def test_losses_come_first(self):
+        document = small(speed=20)
+        text = self.page(document)
+        run = run_of(document)
+        self.assertTrue(run.losses)
+        self.assertEqual([row.ratio for row in run.losses],
+                         sorted((row.ratio for row in run.losses),
+                                reverse=True))
+        self.has("2 rows in which a peer is faster", text)
+        self.assertLess(text.index(">Losses<"), text.index(">Operators<"))
+
+    def test_no_peers(self):
+        text = self.page(small(peers=(), gaps=False))
+        self.has("No row was compared with a peer", text)
+        self.has("The run had no peers", text)
+        self.has("no peer was missing", text)
+
+    def test_all_failed(self):
+        text = self.page(small(
+            peers=("torch",), gaps=False,
+            statuses={("softmax", 0): GONE, ("softmax", 1): GONE}))
+        self.has("6 arms wrong or failed, 2 rows failed", text)
+        self.has("killed by SIGSEGV", text)
+
+    def test_only_the_subject_failed(self):
+        self.has("Rows that failed", self.page(small(
+            statuses={("softmax", 0): {"tessera": "wrong"}})))
+
+    def test_only_rows_that_are_not_implemented(self):
+        text = self.page(small(operators=()))
+        self.has("no operator top_k", text)
+        self.has(">Operators<", text, wanted=False)
+
+    def test_no_row(self):
+        text = self.page(small(operators=(), gaps=False))
+        self.has("The run has no rows", text)
+
+    def test_one_row(self):
+        self.page(small(shapes=[(17, 65)], gaps=False))
+
+    def test_no_floor_and_no_ceilings(self):
+        document = small()
+        document["ceilings"] = None
+        for row in document["rows"]:
+            row["floor"] = {"nanoseconds": 0.0, "by": "none", "ceiling": ""}
+            if "verdict" in row:
+                row["verdict"]["overFloor"] = 0.0
+        self.has(">Roofline<", self.page(document), wanted=False)
+
+    def test_fields_that_the_harness_leaves_empty(self):
+        document = small(peers=(), gaps=False)
+        for row in document["rows"]:
+            row["verdict"].update(bestPeer="", ratio=0.0)
+        self.page(document)
+
+    def test_identical_samples(self):
+        document = small(shapes=[(17, 65)], rounds=1, per_turn=1)
+        for arm in document["rows"][0]["arms"]:
+            if arm["status"] == "ok":
+                arm["samples"] = [[5000]] * len(arm["samples"])
+        self.page(document)
+
+    def test_hostile_texts(self):
+        document = small()
+        evil = "</title><script>alert(1)</script> $x_{ & \" '"
+        document["environment"]["machine"] = evil
+        document["peers"][0]["mathMode"] = evil
+        row = document["rows"][0]
+        row["arms"][2].update(name=evil, status="failed", why=evil)
+        row["operator"] = row["id"] = evil
+        text = self.page(document)
+        self.has("<script>alert", text, wanted=False)
+
+    def test_two_runs(self):
+        text = self.page(small(), small(seed=2, gaps=False))
+        self.has('id="run2-losses"', text)
+
+    def test_many_dimensions(self):
+        document = small(shapes=[(17, 65)], gaps=False)
+        row = document["rows"][0]
+        row["dims"] = {name: 1000 for name in "abcdefghijkl"}
+        self.page(document)
+
+
+class Tables(unittest.TestCase):
+    def test_usual(self):
+        document = small(statuses={("softmax", 1): {"torch": "failed"}})
+        text = markdown([run_of(document)])
+        cells = run_of(document).rows[0].cells()
+        self.assertIn(f"| softmax | 17×65 | {cells['time']} | "
+                      f"{cells['best']} |", text)
+        self.assertIn("torch is failed in 1 row: killed by SIGSEGV.", text)
+        self.assertIn("Peer mkl is missing: libmkl_rt.so is not installed.",
+                      text)
+        self.assertIn("not implemented: no operator top_k |", text)
+        width = {line.count("|") for line in text.splitlines()
+                 if line.startswith("|")}
+        self.assertEqual(width, {11})
+
+    def test_odd_runs(self):
+        for options in ({"peers": (), "gaps": False}, {"operators": ()},
+                        {"statuses": {("softmax", 0): GONE}}):
+            markdown([run_of(small(**options))])
+        self.assertIn("The run has no rows", markdown(
+            [run_of(small(operators=(), gaps=False))]))
+
+    def test_means_are_per_boundary(self):
+        document = small(gaps=False)
+        other = copy.deepcopy(document["rows"][0])
+        other.update(boundary="call", id=other["id"].replace("native", "call"))
+        document["rows"].append(other)
+        run = run_of(document)
+        self.assertEqual([len(group.rows) for group in run.groups], [2, 1])
+        self.assertAlmostEqual(run.groups[1].mean, other["verdict"]["ratio"])
+
+    def test_shapes(self):
+        row = {"id": "top_k/f32/rows=2,cols=9,k=16,+mask/native/1",
+               "dims": {"cols": 9, "rows": 2}, "settings": {"k": 16}}
+        self.assertEqual(shape_of(row), "2×9 k=16 +mask")
+
+
+class Main(unittest.TestCase):
+    def run_main(self, *arguments):
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            status = reporter.main([str(item) for item in arguments])
+        return status, out.getvalue(), err.getvalue()
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.file = synthetic.write(self.folder / "r.json", small())
+
+    def test_tables(self):
+        status, out, _ = self.run_main(self.file)
+        self.assertEqual(status, 0)
+        self.assertTrue(out.startswith("## made-up on made-up-2core"))
+        status, out, _ = self.run_main(self.file, "--markdown",
+                                       self.folder / "t.md")
+        self.assertEqual((status, out), (0, ""))
+
+    def test_no_result(self):
+        status, _, err = self.run_main(self.folder / "none.json")
+        self.assertEqual(status, 2)
+        self.assertIn("cannot be read", err)
+
+    def test_an_edited_file(self):
+        self.file.write_bytes(self.file.read_bytes().replace(
+            b'"dirty":false', b'"dirty":true'))
+        status, _, err = self.run_main(self.file)
+        self.assertEqual(status, 2)
+        self.assertIn("the file was edited", err)
+
+    def test_unwritable(self):
+        status, _, err = self.run_main(self.file, "--markdown",
+                                       self.folder / "no/t.md")
+        self.assertEqual(status, 2)
+        self.assertIn("cannot write", err)
+
+    @unittest.skipIf(PROBLEM, PROBLEM)
+    def test_page(self):
+        status, _, _ = self.run_main(self.file, "-o", self.folder / "r.html")
+        self.assertEqual(status, 0)
+        self.assertIn("</html>", (self.folder / "r.html").read_text("utf-8"))
+
+    @unittest.skipUnless(PROBLEM, "the drawing packages are installed")
+    def test_page_without_the_packages(self):
+        status, _, err = self.run_main(self.file, "-o", self.folder / "r.html")
+        self.assertEqual(status, 2)
+        self.assertIn("install the packages", err)
+
+
+if __name__ == "__main__":
+    unittest.main()
