@@ -9,11 +9,11 @@
 
     run_tests.py [--build DIR] [--core NAME=DIR]... [--suite NAME]... [-j N]
 
-Suites: layers (the include check), core and unit (GoogleTest programs of
---build), lit (text tests), NAME for every --core tree (its
-tessera_unit_tests_core, built with a sanitizer), package (an installed Tessera
-used by a project outside the tree). On request only: soak (the long tests of
---build, one process each, -j at a time).
+Suites: layers (the include check), bench (the Python side of the benchmark),
+core and unit (GoogleTest programs of --build), lit (text tests), NAME for every
+--core tree (its tessera_unit_tests_core, built with a sanitizer), package (an
+installed Tessera used by a project outside the tree). On request only: soak (the
+long tests of --build, one process each, -j at a time).
 
 The last line is "N passed, N failed, N skipped" over all suites. Exit status 0
 when something ran and nothing failed, 1 otherwise.
@@ -148,7 +148,7 @@ class Shard:
     """One run of a GoogleTest program over a part of its tests. The program's
     own lines are followed, so that a crash loses no result."""
 
-    RESULT = re.compile(r"^\[ +(OK|FAILED|SKIPPED) +\] ([^ ,(]+)")
+    RESULT = re.compile(r"^\[ +(OK|FAILED|SKIPPED) +\] ([^ :,(]+)")
 
     def __init__(self):
         self.results = {}
@@ -294,6 +294,37 @@ def run_soak(progress, options):
     return totals
 
 
+def drawing_python():
+    """The first interpreter with what pages are drawn with; this one when
+    there is none, so that those tests are skipped with a reason. Debian's
+    packages belong to the system's own, which need not be first in PATH."""
+    for python in (sys.executable, "/usr/bin/python3"):
+        try:
+            if subprocess.run([python, "-c", "import jinja2, matplotlib"],
+                              stderr=subprocess.DEVNULL,
+                              check=False).returncode == 0:
+                return python
+        except OSError:
+            continue
+    return sys.executable
+
+
+def run_bench(progress, options):
+    """The Python side of the benchmark: audit, comparison, report."""
+    run = Shard()
+
+    def on_line(text):
+        run.line(text)
+        progress.update(f"{len(run.results)} of {run.expected or 0} tests")
+
+    extra = {}
+    if options.build:
+        extra["TESSERA_BINARY"] = str(options.build / "bin/tessera")
+    status = stream([drawing_python(), str(ROOT / "test/bench/run.py")],
+                    options.timeout, on_line, extra)
+    return run.totals("test/bench/run.py", status, options.timeout)
+
+
 def run_layers(progress, options):
     totals = Totals()
     for arguments in (["--self-test"], []):
@@ -409,7 +440,8 @@ def main():
                                      "math")]
     compiler = [folder for folder in unit.glob("*") if folder not in core]
     shards = max(1, min(options.jobs, 8))
-    suites = {"layers": lambda progress: run_layers(progress, options)}
+    suites = {"layers": lambda progress: run_layers(progress, options),
+              "bench": lambda progress: run_bench(progress, options)}
     if options.build:
         options.build = options.build.resolve()
         binaries = options.build / "bin"
