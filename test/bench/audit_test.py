@@ -397,6 +397,16 @@ class Audit(unittest.TestCase):
             self.assertEqual(len(findings), 1)
             self.assertIn("the file was edited", str(findings[0]))
 
+    def test_rows_that_do_not_record_their_counts(self):
+        document = copy.deepcopy(BASE)
+        for row in document["rows"]:
+            row.pop("samplesPerTurn", None)
+            row.pop("rounds", None)
+        document["run"]["samplesPerTurn"] = 25
+        self.assertEqual(findings_of(document)[0], [])
+        drop(arm(document)["samples"][2], 1)
+        self.assertIn("found 4 samples, expected 5", findings_of(document)[0][0])
+
     def test_rows_of_the_suite(self):
         suite = {"groups": [
             {"operators": ["softmax", "row_sum"], "dtypes": ["f32"],
@@ -419,6 +429,14 @@ class Audit(unittest.TestCase):
                                      "found no such row of suite made-up"])
             document["run"]["filter"] = "native/2"
             self.assertEqual(findings_of(document, suite=path)[0], [])
+            del document["run"]["filter"]
+            document["rows"] = [row for row in document["rows"]
+                                if row["operator"] != "row_sum"]
+            document["run"]["rowIds"] = [row["id"]
+                                         for row in document["rows"]]
+            found, notes = findings_of(document, suite=path)
+            self.assertEqual(found, [])
+            self.assertIn("row of suite made-up", notes[0])
             path.write_text("{}")
             with self.assertRaisesRegex(ResultError, "expected groups"):
                 findings_of(BASE, suite=path)
