@@ -108,10 +108,10 @@ def remarks(before, after):
             after["environment"].get(field)
         if one != other:
             found.append(f"different {what}: {one} and {other}")
-    for result in (before, after):
+    for result, which in ((before, "before"), (after, "after")):
         if result["run"].get("dirty"):
-            found.append(f"{pathlib.Path(result.path).name} was run from "
-                         "sources with changes that are not committed")
+            found.append(f"the sources of the run {which} had changes that are "
+                         "not committed")
     return found
 
 

@@ -187,7 +187,10 @@ def state(axes, row, place):
 
 
 def over_peers(rows, title):
-    """Time over each peer's; the best peer filled, with its interval."""
+    """Time over each peer's; the best peer filled, with its interval. None
+    where no row was compared."""
+    if not any(row.ratio for row in rows):
+        return None
     with matplotlib.rc_context(STYLE):
         figure, axes, places = chart(rows, 1.5)
         values = [1.0]
@@ -227,7 +230,9 @@ def over_peers(rows, title):
 
 
 def over_floor(rows, title):
-    """Time over the floor that the machine allows."""
+    """Time over the floor that the machine allows; None without one."""
+    if not any(row.over_floor for row in rows):
+        return None
     with matplotlib.rc_context(STYLE):
         figure, axes, places = chart(rows, 1.5)
         values = [1.0, 1.5]
@@ -333,7 +338,9 @@ def roofline(run, group, title):
             if row.intensity and row.flops_per_second]
     if not rows:
         return None
-    threads = group.key[1]
+    boundary, threads, _ = group.key
+    if boundary == "cold":  # Compilation has no such ceiling.
+        return None
     lines = bandwidths(run.result, threads)
     peaks = [(ceiling.name, ceiling.flops_per_second)
              for ceiling in ceilings_of(run.result)

@@ -432,6 +432,7 @@ class Audit(unittest.TestCase):
             del document["run"]["filter"]
             document["rows"] = [row for row in document["rows"]
                                 if row["operator"] != "row_sum"]
+            document["run"]["passed"] = True
             document["run"]["rowIds"] = [row["id"]
                                          for row in document["rows"]]
             found, notes = findings_of(document, suite=path)
