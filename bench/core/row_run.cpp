@@ -182,9 +182,10 @@ void RowRun::judge(int index, const char *when) {
       reference->judge(outputs, factor);
   if (!judged)
     return fail(arm, "failed", judged.error().message);
-  json list = json::array();
+  json list = json::array(), contents = hashes(memory->outputs(index));
   for (const session::OutputResult &output : *judged) {
     list.push_back({{"output", output.name},
+                    {"hash", contents[output.name]},
                     {"elements", output.elements},
                     {"compared", output.elements},
                     {"wrong", output.wrong},
@@ -256,6 +257,9 @@ void RowRun::planTurns() {
     least = static_cast<int>(design.size());
   for (Arm &arm : arms)
     arm.samples = samples;
+  // A slow row has fewer of both.
+  result["rounds"] = least;
+  result["samplesPerTurn"] = samples;
 
   std::vector<int> positions;
   for (size_t i = 0; i < arms.size(); ++i)
@@ -353,6 +357,11 @@ json RowRun::finish() {
       (void)arm.worker->ask({{"do", "release"}}, options.answerSeconds);
       if (arm.worker->isAlive())
         arm.worker->stop();
+    }
+    if (arm.role == "subject" && arm.json["status"] != "ok" &&
+        result["status"] == "ok") {
+      result["status"] = "failed";
+      result["why"] = arm.json["why"];
     }
     result["arms"].push_back(std::move(arm.json));
   }

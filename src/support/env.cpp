@@ -25,7 +25,7 @@ namespace tessera::support {
 
 namespace {
 
-constexpr std::array<EnvEntry, 6> table = {{
+constexpr std::array<EnvEntry, 10> table = {{
     {EnvVariable::Log, "TESSERA_LOG", "0 or 1",
      "prints one line per launch to standard error, in the form of a command "
      "that repeats it; off when unset",
@@ -49,6 +49,21 @@ constexpr std::array<EnvEntry, 6> table = {{
      "writes symbols of compiled code for perf to /tmp/perf-PID.map; off when "
      "unset",
      EnvKind::Flag},
+    {EnvVariable::BenchDir, "TESSERA_BENCH_DIR", "a directory",
+     "where tessera bench finds suites, instead of beside the program or in "
+     "the source tree",
+     EnvKind::Folder},
+    {EnvVariable::PeersDir, "TESSERA_PEERS_DIR", "a directory",
+     "where ./dev peers installs and tessera bench looks; "
+     "~/.local/share/tessera/peers when unset",
+     EnvKind::Name},
+    {EnvVariable::BenchReply, "TESSERA_BENCH_REPLY", "a file descriptor",
+     "set by tessera bench for its worker processes: where replies go",
+     EnvKind::Name},
+    {EnvVariable::BenchTimer, "TESSERA_BENCH_TIMER", "a shared library",
+     "the timing loop that benchmark workers in Python load, instead of the "
+     "one beside the program",
+     EnvKind::Name},
 }};
 
 /// -1 until the variable has been read.

@@ -33,6 +33,10 @@ enum class EnvVariable {
   DumpDir,
   Isa,
   PerfMap,
+  BenchDir,
+  PeersDir,
+  BenchReply,
+  BenchTimer,
 };
 
 struct EnvEntry {

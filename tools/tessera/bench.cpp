@@ -48,6 +48,26 @@ struct BenchOptions {
   double rowSeconds = 20;
   uint64_t seed = 1;
   bool restart = false;
+
+  /// A command that makes the same rows again.
+  std::string command() const {
+    std::string text = "tessera bench";
+    auto add = [&](const char *name, const std::string &value) {
+      if (!value.empty())
+        text += fmt::format(" {} {}", name, value);
+    };
+    text += suite.empty() ? " " + op : " --suite " + suite;
+    add("--dims", fmt::format("{}", fmt::join(dims, ",")));
+    if (suite.empty())
+      text += fmt::format(" --dtype {} --boundary {}", dtype, boundary);
+    if (threads >= 0)
+      add("--threads", std::to_string(threads));
+    add("--filter", filter);
+    add("--peers", peers);
+    return text + fmt::format(" --rounds {} --samples {} --row-seconds {:g} "
+                              "--seed {}",
+                              rounds, samples, rowSeconds, seed);
+  }
 };
 
 Error usage(std::string message) {
@@ -325,7 +345,9 @@ private:
       bad |= isBad(row);
       document["rows"].push_back(std::move(row));
     }
+    document["run"]["started"] = document["started"];
     document["run"]["finished"] = bench::utcNow();
+    document["run"]["command"] = options.command();
     document["run"]["passed"] = !bad;
     document.erase("started");
     if (Result<void> status = bench::writeResult(file, document); !status)
@@ -358,6 +380,8 @@ private:
                 {"rounds", options.rounds},
                 {"samplesPerTurn", options.samples},
                 {"rowSeconds", options.rowSeconds},
+                {"threads", options.threads},
+                {"filter", options.filter},
                 {"revision", revision.name},
                 {"dirty", revision.dirty},
                 {"version", TESSERA_VERSION},
