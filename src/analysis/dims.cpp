@@ -38,32 +38,62 @@ std::optional<int64_t> DimTable::extent(StringAttr dim) const {
   return op ? constantIndex(op.getExtent()) : std::nullopt;
 }
 
-int64_t DimTable::upperBound(Value index) const {
-  auto known = bounds.find(index);
-  if (known != bounds.end())
-    return known->second;
-  auto compute = [&]() -> int64_t {
-    IndexRange values = range(index);
-    if (values.known)
-      return values.high;
-    Operation *op = index.getDefiningOp();
-    if (op && isa<arith::MinSIOp>(op))
-      return std::min(upperBound(op->getOperand(0)),
-                      upperBound(op->getOperand(1)));
-    if (op && isa<arith::MaxSIOp>(op))
-      return std::max(upperBound(op->getOperand(0)),
-                      upperBound(op->getOperand(1)));
-    if (op && isa<tile::CastOp, arith::IndexCastOp>(op)) {
-      Type from = op->getOperand(0).getType();
-      if ((from.isIndex() || from.isInteger(64)) &&
-          (index.getType().isIndex() || index.getType().isInteger(64)))
-        return upperBound(op->getOperand(0));
+/// The operands that a range or bound of `index` is computed from.
+static OperandRange sources(Value index) {
+  Operation *op = index.getDefiningOp();
+  if (op && isa<arith::AddIOp, arith::SubIOp, arith::MulIOp, arith::MinSIOp,
+                arith::MaxSIOp, arith::IndexCastOp, tile::CastOp>(op))
+    return op->getOperands();
+  return OperandRange(nullptr, 0);
+}
+
+/// What `compute` makes of `index`, after everything that it depends on:
+/// expressions may be longer than a stack is deep.
+template <typename Known, typename Compute>
+static Known computeInOrder(Value index, llvm::DenseMap<Value, Known> &known,
+                            Compute compute) {
+  SmallVector<Value> stack{index};
+  while (!stack.empty()) {
+    Value value = stack.back();
+    size_t before = stack.size();
+    if (!known.contains(value))
+      for (Value source : sources(value))
+        if (!known.contains(source))
+          stack.push_back(source);
+    if (stack.size() > before)
+      continue;
+    if (!known.contains(value)) {
+      Known computed = compute(value);
+      known[value] = computed;
     }
-    return INT64_MAX;
-  };
-  int64_t bound = compute();
-  bounds[index] = bound;
-  return bound;
+    stack.pop_back();
+  }
+  return known.lookup(index);
+}
+
+int64_t DimTable::upperBound(Value index) const {
+  return computeInOrder(index, bounds,
+                        [&](Value value) { return computeUpperBound(value); });
+}
+
+int64_t DimTable::computeUpperBound(Value index) const {
+  IndexRange values = range(index);
+  if (values.known)
+    return values.high;
+  Operation *op = index.getDefiningOp();
+  if (op && isa<arith::MinSIOp>(op))
+    return std::min(upperBound(op->getOperand(0)),
+                    upperBound(op->getOperand(1)));
+  if (op && isa<arith::MaxSIOp>(op))
+    return std::max(upperBound(op->getOperand(0)),
+                    upperBound(op->getOperand(1)));
+  if (op && isa<tile::CastOp, arith::IndexCastOp>(op)) {
+    Type from = op->getOperand(0).getType();
+    if ((from.isIndex() || from.isInteger(64)) &&
+        (index.getType().isIndex() || index.getType().isInteger(64)))
+      return upperBound(op->getOperand(0));
+  }
+  return INT64_MAX;
 }
 
 std::optional<int64_t> DimTable::extentBound(StringAttr dim) const {
@@ -104,12 +134,8 @@ static IndexRange corners(IndexRange a, IndexRange b, Op op) {
 }
 
 IndexRange DimTable::range(Value index) const {
-  auto known = ranges.find(index);
-  if (known != ranges.end())
-    return known->second;
-  IndexRange computed = computeRange(index);
-  ranges[index] = computed;
-  return computed;
+  return computeInOrder(index, ranges,
+                        [&](Value value) { return computeRange(value); });
 }
 
 IndexRange DimTable::computeRange(Value index) const {
@@ -157,7 +183,8 @@ IndexRange DimTable::computeRange(Value index) const {
     });
   }
   if (isa<arith::IndexCastOp>(op) &&
-      op->getOperand(0).getType().getIntOrFloatBitWidth() == 64)
+      (op->getOperand(0).getType().isIndex() ||
+       op->getOperand(0).getType().isInteger(64)))
     return range(op->getOperand(0));
   if (auto conversion = dyn_cast<tile::CastOp>(op);
       conversion &&

@@ -54,6 +54,7 @@ public:
 private:
   IndexRange computeRange(mlir::Value index) const;
   int64_t upperBound(mlir::Value index) const;
+  int64_t computeUpperBound(mlir::Value index) const;
 
   // Values are shared, so an expression has far more paths than operations.
   mutable llvm::DenseMap<mlir::Value, IndexRange> ranges;

@@ -126,15 +126,21 @@ void rootSpace(const Root &root, SmallVectorImpl<StringAttr> &kept,
 // Cones
 //===----------------------------------------------------------------------===//
 
-void PhaseAnalysis::collectCone(Value value,
+// Chains of dependent operations are as long as the author makes them: nothing
+// here recurses along them.
+
+void PhaseAnalysis::collectCone(Value root,
                                 llvm::SetVector<Value> &cone) const {
-  if (!cone.insert(value))
-    return;
-  Operation *op = value.getDefiningOp();
-  if (!op || !isDeferred(op) || materialized.contains(value))
-    return;
-  for (Value operand : op->getOperands())
-    collectCone(operand, cone);
+  SmallVector<Value> worklist{root};
+  while (!worklist.empty()) {
+    Value value = worklist.pop_back_val();
+    if (!cone.insert(value))
+      continue;
+    Operation *op = value.getDefiningOp();
+    if (op && isDeferred(op) && !materialized.contains(value))
+      for (Value operand : llvm::reverse(op->getOperands()))
+        worklist.push_back(operand);
+  }
 }
 
 llvm::SetVector<Value> PhaseAnalysis::cone(const Root &root) const {
@@ -166,23 +172,24 @@ static SmallVector<Access> accessesIn(Operation *op) {
   return accesses;
 }
 
-/// The ops of `block` in which `value` is consumed, through deferred ops.
-static void collectUsers(Value value, Block &block,
-                         llvm::SetVector<Operation *> &users,
-                         llvm::SmallPtrSetImpl<Value> &seen) {
-  if (!seen.insert(value).second)
-    return;
-  for (Operation *user : value.getUsers()) {
-    Operation *ancestor = block.findAncestorOpInBlock(*user);
-    if (!ancestor)
+/// The ops of `block` in which `root` is consumed, through deferred ops.
+static void collectUsers(Value root, Block &block,
+                         llvm::SetVector<Operation *> &users) {
+  SmallVector<Value> worklist{root};
+  llvm::SmallPtrSet<Value, 8> seen;
+  while (!worklist.empty()) {
+    Value value = worklist.pop_back_val();
+    if (!seen.insert(value).second)
       continue;
-    if (isDeferred(user)) {
+    for (Operation *user : value.getUsers()) {
+      Operation *ancestor = block.findAncestorOpInBlock(*user);
+      if (!ancestor)
+        continue;
       // A deferred op inside a nested region is evaluated in that region.
-      if (ancestor != user)
+      if (!isDeferred(user) || ancestor != user)
         users.insert(ancestor);
-      collectUsers(user->getResult(0), block, users, seen);
-    } else {
-      users.insert(ancestor);
+      if (isDeferred(user))
+        worklist.push_back(user->getResult(0));
     }
   }
 }
@@ -208,8 +215,7 @@ void PhaseAnalysis::requireBuffers(Block &block) {
       continue;
     Access read = *getAccess(load);
     llvm::SetVector<Operation *> users;
-    llvm::SmallPtrSet<Value, 8> seen;
-    collectUsers(load.getResult(), block, users, seen);
+    collectUsers(load.getResult(), block, users);
     Operation *last = nullptr;
     for (Operation *user : users)
       if (!last || last->isBeforeInBlock(user))
@@ -269,14 +275,30 @@ void PhaseAnalysis::keepSharedValues(Block &block) {
     note(inside, place, 0, repeats);
   }
   // Whether evaluating the value includes an expensive op of its own.
+  llvm::DenseMap<Value, bool> costs;
   auto isCostly = [&](Value value) {
-    llvm::SetVector<Value> values;
-    collectCone(value, values);
-    return llvm::any_of(values, [&](Value part) {
+    SmallVector<Value> stack{value};
+    while (!stack.empty()) {
+      Value part = stack.back();
       Operation *op = part.getDefiningOp();
-      return op && isDeferred(op) && !materialized.contains(part) &&
-             isExpensive(op);
-    });
+      bool isOwn = op && isDeferred(op) && !materialized.contains(part);
+      bool costly = isOwn && isExpensive(op), isReady = true;
+      if (isOwn && !costly && !costs.contains(part))
+        for (Value operand : op->getOperands()) {
+          auto known = costs.find(operand);
+          if (known == costs.end()) {
+            stack.push_back(operand);
+            isReady = false;
+          } else {
+            costly |= known->second;
+          }
+        }
+      if (!isReady)
+        continue;
+      costs.try_emplace(part, costly);
+      stack.pop_back();
+    }
+    return costs.lookup(value);
   };
   SmallVector<Value> keep;
   for (auto &[value, where] : places) {

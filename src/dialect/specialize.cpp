@@ -43,43 +43,38 @@ static Error at(Operation *op, Error error) {
   return error;
 }
 
-/// Replaces the own integer ops by constants where both operands are.
-static void foldIntegers(tile::KernelOp kernel) {
-  kernel.walk([&](Operation *op) {
-    if (!isa<tile::DivOp, tile::RemOp, tile::CastOp>(op) ||
-        op->getNumResults() != 1)
+/// Replaces an own integer op by a constant where its operands are constants.
+static void foldInteger(Operation *op) {
+  Type type = op->getResult(0).getType();
+  if (!isa<tile::DivOp, tile::RemOp, tile::CastOp>(op) ||
+      (!type.isIndex() && !type.isInteger(64)))
+    return;
+  SmallVector<int64_t> operands;
+  for (Value operand : op->getOperands()) {
+    std::optional<int64_t> value = constantOf(operand);
+    if (!value ||
+        !(operand.getType().isIndex() || operand.getType().isInteger(64)))
       return;
-    Type type = op->getResult(0).getType();
-    if (!type.isIndex() && !type.isInteger(64))
+    operands.push_back(*value);
+  }
+  int64_t value = operands[0];
+  if (operands.size() == 2) {
+    if (operands[0] < 0 || operands[1] < 0)
       return;
-    SmallVector<int64_t> operands;
-    for (Value operand : op->getOperands()) {
-      std::optional<int64_t> value = constantOf(operand);
-      if (!value ||
-          !(operand.getType().isIndex() || operand.getType().isInteger(64)))
-        return;
-      operands.push_back(*value);
-    }
-    int64_t value = operands[0];
-    if (operands.size() == 2) {
-      if (operands[0] < 0 || operands[1] < 0)
-        return;
-      bool isDiv = isa<tile::DivOp>(op);
-      value = operands[1] == 0 ? 0
-              : isDiv          ? operands[0] / operands[1]
-                               : operands[0] % operands[1];
-    }
-    OpBuilder builder(op);
-    Value constant = builder.create<arith::ConstantOp>(
-        op->getLoc(), builder.getIntegerAttr(type, value));
-    op->getResult(0).replaceAllUsesWith(constant);
-  });
+    bool isDiv = isa<tile::DivOp>(op);
+    value = operands[1] == 0 ? 0
+            : isDiv          ? operands[0] / operands[1]
+                             : operands[0] % operands[1];
+  }
+  OpBuilder builder(op);
+  Value constant = builder.create<arith::ConstantOp>(
+      op->getLoc(), builder.getIntegerAttr(type, value));
+  op->getResult(0).replaceAllUsesWith(constant);
 }
 
 /// Folds constants and removes dead ops. The canonicalizer's patterns are not
 /// needed for this and cost more.
 static void fold(tile::KernelOp kernel) {
-  foldIntegers(kernel);
   SmallVector<Operation *> ops;
   kernel.getBody().walk<WalkOrder::PreOrder>(
       [&](Operation *op) { ops.push_back(op); });
@@ -98,8 +93,8 @@ static void fold(tile::KernelOp kernel) {
     if (succeeded(builder.tryFold(op, results)) && results.size() == 1 &&
         !isa<BlockArgument>(results[0]))
       op->getResult(0).replaceAllUsesWith(results[0]);
-    else if (isa<tile::DivOp, tile::RemOp, tile::CastOp>(op))
-      foldIntegers(kernel);
+    else
+      foldInteger(op);
   }
   for (Operation *op : llvm::reverse(ops))
     if (isOpTriviallyDead(op))
@@ -221,22 +216,31 @@ public:
                   const std::vector<std::vector<std::optional<int64_t>>> &axes)
       : dims(dims), axes(axes) {}
 
+  /// Operands first, and once per value: shared subexpressions have far more
+  /// paths than operations, and chains are longer than a stack is deep.
   std::optional<int64_t> evaluate(Value value) {
     known.clear();
-    return visit(value);
+    SmallVector<Value> stack{value};
+    while (!stack.empty()) {
+      Value next = stack.back();
+      size_t before = stack.size();
+      Operation *op = next.getDefiningOp();
+      if (op && !known.contains(next) && op->getNumOperands() <= 2)
+        for (Value operand : op->getOperands())
+          if (!known.contains(operand))
+            stack.push_back(operand);
+      if (stack.size() > before)
+        continue;
+      if (!known.contains(next)) {
+        std::optional<int64_t> computed = compute(next);
+        known[next] = computed;
+      }
+      stack.pop_back();
+    }
+    return known.lookup(value);
   }
 
 private:
-  /// Once per value: shared subexpressions have far more paths than operations.
-  std::optional<int64_t> visit(Value value) {
-    auto it = known.find(value);
-    if (it != known.end())
-      return it->second;
-    std::optional<int64_t> computed = compute(value);
-    known[value] = computed;
-    return computed;
-  }
-
   static std::optional<int64_t> known64(bool fits, int64_t value) {
     return fits ? std::optional<int64_t>(value) : std::nullopt;
   }
@@ -256,11 +260,11 @@ private:
                                  : std::optional<int64_t>(known->second);
     }
     if (isa<tile::CastOp, arith::IndexCastOp>(op))
-      return visit(op->getOperand(0));
+      return known.lookup(op->getOperand(0));
     if (op->getNumOperands() != 2)
       return std::nullopt;
-    std::optional<int64_t> a = visit(op->getOperand(0));
-    std::optional<int64_t> b = visit(op->getOperand(1));
+    std::optional<int64_t> a = known.lookup(op->getOperand(0));
+    std::optional<int64_t> b = known.lookup(op->getOperand(1));
     if (!a || !b)
       return std::nullopt;
     int64_t exact = 0;

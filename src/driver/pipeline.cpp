@@ -72,12 +72,17 @@ static CompileRequest withDumps(const CompileRequest &request,
   return dumping;
 }
 
-/// Analyses and realization recurse along chains of dependent operations; a
-/// chain that would exhaust the stack is refused.
-static Result<void> checkChains(tile::KernelOp kernel) {
-  constexpr int64_t longest = 2000;
+/// From this length on, chains are compiled in time that grows with their
+/// length, without the passes of LLVM whose time grows with its square.
+constexpr int64_t longChain = 2000;
+
+/// The length of the longest chain of dependent operations. What is beyond all
+/// bounds is refused.
+static Result<int64_t> measureChains(tile::KernelOp kernel) {
+  constexpr int64_t bound = 100000;
   llvm::DenseMap<Value, int64_t> lengths;
-  Result<void> status;
+  int64_t longest = 0;
+  std::optional<Error> refusal;
   kernel.walk<WalkOrder::PreOrder>([&](Operation *op) {
     int64_t length = 0;
     for (Value operand : op->getOperands())
@@ -85,19 +90,22 @@ static Result<void> checkChains(tile::KernelOp kernel) {
     ++length;
     for (Value result : op->getResults())
       lengths[result] = length;
-    if (length <= longest)
+    longest = std::max(longest, length);
+    if (length <= bound)
       return WalkResult::advance();
     SourcePosition where;
     if (auto loc = dyn_cast<FileLineColLoc>(op->getLoc()))
       where = {loc.getFilename().str(), loc.getLine(), loc.getColumn()};
-    status = Error{ErrorFamily::Unsupported, "unsupported.chain",
-                   "a chain of more than " + std::to_string(longest) +
-                       " dependent operations; store an intermediate result "
-                       "and load it again",
-                   where};
+    refusal = Error{ErrorFamily::Unsupported, "unsupported.chain",
+                    "a chain of more than " + std::to_string(bound) +
+                        " dependent operations; store an intermediate result "
+                        "and load it again",
+                    where};
     return WalkResult::interrupt();
   });
-  return status;
+  if (refusal)
+    return *refusal;
+  return longest;
 }
 
 Result<PipelineResult> compileForCpu(tile::KernelOp kernel,
@@ -111,8 +119,9 @@ Result<PipelineResult> compileForCpu(tile::KernelOp kernel,
       request.stageText(stage, printed(op) + "\n");
   };
 
-  if (Result<void> chains = checkChains(kernel); !chains)
-    return chains.error();
+  Result<int64_t> chain = measureChains(kernel);
+  if (!chain)
+    return chain.error();
 
   // Extents become constants first: everything after may rely on them.
   Result<void> specialized =
@@ -156,6 +165,7 @@ Result<PipelineResult> compileForCpu(tile::KernelOp kernel,
   // LLVM IR and machine code.
   CodegenOptions options;
   options.stageText = request.stageText;
+  options.isLong = *chain > longChain;
   Result<CodegenResult> generated = step("codegen", [&] {
     return generateObject(realized->module.get(), target, options);
   });

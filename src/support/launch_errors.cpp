@@ -239,11 +239,13 @@ Error gatherIndex(Text dim, int64_t extent, std::optional<int64_t> found) {
                                     dim, extent, foundText(found)));
 }
 
-Error reshape(int64_t from, int64_t to) {
-  return error("reshape",
-               fmt::format("a reshape of {} elements to {}, expected equal "
-                           "numbers of elements",
-                           from, to));
+Error reshape(std::optional<int64_t> from, std::optional<int64_t> to) {
+  std::string what = from && to
+                         ? fmt::format("of {} elements to {}", *from, *to)
+                         : "to another number of elements";
+  return error("reshape", fmt::format("a reshape {}, expected equal numbers of "
+                                      "elements",
+                                      what));
 }
 
 } // namespace tessera::launcherror

@@ -92,8 +92,8 @@ Error index(Text view, int64_t axis, int64_t extent,
             std::optional<int64_t> found);
 /// launch.index: the same of a gather along a dimension of a tile.
 Error gatherIndex(Text dim, int64_t extent, std::optional<int64_t> found);
-/// launch.reshape
-Error reshape(int64_t from, int64_t to);
+/// launch.reshape: to another number of elements, both if they are known.
+Error reshape(std::optional<int64_t> from, std::optional<int64_t> to);
 
 } // namespace tessera::launcherror
 

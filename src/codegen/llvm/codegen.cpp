@@ -42,7 +42,7 @@ static Error internalError(std::string code, std::string message) {
 }
 
 static Result<std::unique_ptr<llvm::TargetMachine>>
-makeTargetMachine(const Target &target, bool positionIndependent) {
+makeTargetMachine(const Target &target, const CodegenOptions &request) {
   static std::once_flag once;
   std::call_once(once, [] {
     LLVMInitializeX86TargetInfo();
@@ -61,8 +61,10 @@ makeTargetMachine(const Target &target, bool positionIndependent) {
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
   return std::unique_ptr<llvm::TargetMachine>(description->createTargetMachine(
       target.triple, target.cpu, target.features, options,
-      positionIndependent ? llvm::Reloc::PIC_ : llvm::Reloc::Static,
-      llvm::CodeModel::Small, llvm::CodeGenOptLevel::Default));
+      request.positionIndependent ? llvm::Reloc::PIC_ : llvm::Reloc::Static,
+      llvm::CodeModel::Small,
+      request.isLong ? llvm::CodeGenOptLevel::None
+                     : llvm::CodeGenOptLevel::Default));
 }
 
 /// The passes that explicit vector code needs: no vectorizers, no unrolling.
@@ -97,6 +99,9 @@ static std::string emit(llvm::Module &module, llvm::TargetMachine &machine,
   llvm::raw_svector_ostream stream(bytes);
   llvm::legacy::PassManager passes;
   machine.addPassesToEmitFile(passes, stream, nullptr, type);
+  // The selector of unoptimized code splits the block at every select of
+  // floats, which takes time in the square of its length.
+  machine.setFastISel(false);
   passes.run(module);
   return std::string(bytes.begin(), bytes.end());
 }
@@ -115,7 +120,7 @@ Result<CodegenResult> generateObject(mlir::ModuleOp realized,
 
   start = Clock::now();
   llvm::Module &module = **lowered;
-  auto machine = makeTargetMachine(target, options.positionIndependent);
+  auto machine = makeTargetMachine(target, options);
   if (!machine)
     return machine.error();
   module.setTargetTriple(target.triple);

@@ -5,8 +5,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "realize/cpu/combination.h"
-#include "realize/cpu/elementwise.h"
 #include "realize/cpu/nest.h"
 #include "support/launch_errors.h"
 
@@ -42,12 +40,6 @@ void Realizer::begin(Value dataArray, Value strides, Value scalarSlots,
   scratch = scratchMemory;
   // A marker that entry code is inserted before; it folds away.
   entryEnd = emit.integer(b.getI64Type(), 0).getDefiningOp();
-}
-
-template <typename Make> Value Realizer::atEntry(Make make) {
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPoint(entryEnd);
-  return make();
 }
 
 Value Realizer::viewPointer(BlockArgument view) {
@@ -139,10 +131,11 @@ void Realizer::fail(Operation *op, StringRef code, const Twine &why) {
   failure = std::move(error);
 }
 
+/// Whole vectors may be read past the end of a buffer.
+static constexpr int64_t padding = 128;
+
 Value Realizer::allocateBytes(int64_t bytes, StringRef what) {
   int64_t offset = scratchSize;
-  // Whole vectors may be read past the end of a buffer.
-  constexpr int64_t padding = 128;
   constexpr int64_t limit = int64_t(1) << 40;
   scratchSize += (std::min(bytes, limit) + padding + 63) / 64 * 64;
   bufferSizes.push_back({what.str(), bytes});
@@ -151,28 +144,46 @@ Value Realizer::allocateBytes(int64_t bytes, StringRef what) {
   });
 }
 
-TileBuffer Realizer::allocate(Type tileType, StringRef what, Operation *op) {
+Value TileBuffer::stride(VectorEmitter &emit, int64_t axis) const {
+  return ShapedType::isDynamic(strides[axis]) ? dynamicStrides[axis]
+                                              : emit.index(strides[axis]);
+}
+
+Value TileBuffer::size(VectorEmitter &emit) const {
+  return dynamicBytes ? dynamicBytes : emit.integer(emit.b.getI64Type(), bytes);
+}
+
+Value TileBuffer::spacing(VectorEmitter &emit) const {
+  Type i64 = emit.b.getI64Type();
+  if (!dynamicBytes)
+    return emit.integer(i64, (bytes + padding + 63) / 64 * 64);
+  Value padded = emit.add(dynamicBytes, emit.integer(i64, padding + 63));
+  return emit.b.create<arith::AndIOp>(emit.loc, padded, emit.integer(i64, -64));
+}
+
+TileBuffer Realizer::allocate(Type tileType, StringRef what, Operation *op,
+                              int64_t copies) {
   TileBuffer buffer;
   buffer.element = tile::getElement(tileType);
   buffer.dims = tile::getDims(tileType);
   buffer.strides.assign(buffer.dims.size(), 1);
+  buffer.dynamicStrides.resize(buffer.dims.size());
+  if (llvm::any_of(buffer.dims, [&](StringAttr dim) {
+        return !analysis.dims.extentBound(dim);
+      })) {
+    allocateOnHeap(buffer, what, op, copies);
+    return buffer;
+  }
   int64_t elements = 1;
   for (int64_t axis = int64_t(buffer.dims.size()) - 1; axis >= 0; --axis) {
     buffer.strides[axis] = elements;
-    std::optional<int64_t> extent =
-        analysis.dims.extentBound(buffer.dims[axis]);
-    if (!extent)
-      fail(op, "unsupported.dynamic-buffer",
-           "a tile over '" + buffer.dims[axis].getValue() +
-               "', whose extent depends on data, cannot be kept in memory; "
-               "bound the extent by a minimum with a constant");
-    if (__builtin_mul_overflow(elements, extent.value_or(0), &elements))
+    int64_t extent = *analysis.dims.extentBound(buffer.dims[axis]);
+    if (__builtin_mul_overflow(elements, extent, &elements))
       elements = int64_t(1) << 40;
   }
-  int64_t bytes = 0;
-  constexpr int64_t limit = int64_t(8) << 30;
+  int64_t bytes = 0, total = 0;
   if (__builtin_mul_overflow(elements, storageBytes(buffer.element), &bytes) ||
-      bytes > limit) {
+      __builtin_mul_overflow(bytes, copies, &total) || total > largestTile) {
     fail(op, "unsupported.scratch",
          "a tile of " + Twine(elements) +
              " elements does not fit the scratch memory of one program "
@@ -180,7 +191,8 @@ TileBuffer Realizer::allocate(Type tileType, StringRef what, Operation *op) {
     bytes = 0;
   }
   buffer.bytes = bytes;
-  buffer.pointer = allocateBytes(bytes, what);
+  int64_t spacing = (bytes + padding + 63) / 64 * 64;
+  buffer.pointer = allocateBytes(bytes + (copies - 1) * spacing, what);
   return buffer;
 }
 
@@ -225,7 +237,7 @@ void Realizer::materializeInto(Value tile, const TileBuffer &buffer) {
   if (!isEvaluated && old) {
     // A plain copy between two buffers of the same shape.
     b.create<LLVM::MemcpyOp>(emit.loc, buffer.pointer, old->pointer,
-                             emit.integer(b.getI64Type(), buffer.bytes),
+                             buffer.size(emit),
                              /*isVolatile=*/false);
     return;
   }
@@ -245,6 +257,28 @@ void Realizer::runBlock(Block &block, tile::ParallelOp only, Value first,
     }
     runStep(step);
   }
+  if (checksOnly)
+    emitReshapeChecks(block);
+}
+
+/// Reshapes between extents that depend on data: the numbers of elements must
+/// agree. By the end of a block all extents it uses are known.
+void Realizer::emitReshapeChecks(Block &block) {
+  for (auto reshape : block.getOps<tile::ReshapeOp>()) {
+    auto elements = [&](Type type) {
+      Value count = emit.index(1);
+      for (StringAttr dim : tile::getDims(type))
+        count = emit.mul(count, extent(dim));
+      return count;
+    };
+    Type from = reshape.getInput().getType(), to = reshape.getType();
+    if (analysis.dims.elements(tile::getDims(from)) &&
+        analysis.dims.elements(tile::getDims(to)))
+      continue;
+    emitCheck(
+        emit.compare(arith::CmpIPredicate::ne, elements(from), elements(to)),
+        launchError(reshape, launcherror::reshape(std::nullopt, std::nullopt)));
+  }
 }
 
 void Realizer::runStep(const Step &step) {
@@ -256,12 +290,7 @@ void Realizer::runStep(const Step &step) {
 
 void Realizer::runImmediate(Operation &op) {
   if (auto dim = dyn_cast<tile::DimOp>(op)) {
-    Value size = scalar(dim.getExtent());
-    extents[dim.getName()] = size;
-    if (checksOnly && !constantIndex(dim.getExtent()))
-      emitCheck(emit.compare(arith::CmpIPredicate::slt, size, emit.index(0)),
-                launchError(&op, launcherror::negativeDimension(dim.getName(),
-                                                                std::nullopt)));
+    declareExtent(dim);
   } else if (auto size = dyn_cast<tile::DimSizeOp>(op)) {
     setScalar(size.getResult(), extent(size.getDimAttr()));
   } else if (auto parallel = dyn_cast<tile::ParallelOp>(op)) {
@@ -353,9 +382,11 @@ template <typename Loop> void Realizer::runLoop(Loop op) {
     tiles.push_back(current);
   }
   size_t scalarCount = inits.size();
-  for (const TileBuffer &buffer : tiles) {
-    inits.push_back(buffer.pointer);
-    inits.push_back(allocateBytes(buffer.bytes, "carry"));
+  for (Value init : op.getInits()) {
+    if (!isTile(init))
+      continue;
+    inits.push_back(tiles[(inits.size() - scalarCount) / 2].pointer);
+    inits.push_back(allocate(init.getType(), "carry", op).pointer);
   }
   auto loop = b.create<scf::ForOp>(
       emit.loc, emit.index(0), extent(op.getDimAttr()), emit.index(1), inits);
@@ -402,139 +433,6 @@ template <typename Loop> void Realizer::runLoop(Loop op) {
       b.create<scf::YieldOp>(emit.loc, yielded);
   }
   bind(op.getResults(), loop.getResults());
-}
-
-/// Inlines a combining region on scalars.
-SmallVector<Value> Realizer::combineScalars(Block &combine, ValueRange a,
-                                            ValueRange c) {
-  for (auto [argument, value] :
-       llvm::zip(combine.getArguments().take_front(a.size()), a))
-    setScalar(argument, value);
-  for (auto [argument, value] :
-       llvm::zip(combine.getArguments().drop_front(a.size()), c))
-    setScalar(argument, value);
-  runBlock(combine);
-  SmallVector<Value> results;
-  for (Value yielded : combine.getTerminator()->getOperands())
-    results.push_back(scalar(yielded));
-  return results;
-}
-
-/// combine(inits, tree over the contributions).
-void Realizer::runTreeFold(tile::FoldOp op) {
-  Block &body = op.getBody().front(), &combine = op.getCombine().front();
-  SmallVector<Type> types;
-  SmallVector<Value> inits;
-  for (Value init : op.getInits()) {
-    if (isTile(init))
-      return fail(op, "unsupported.fold-tree",
-                  "a fold of tiles in tree order has no CPU realization; load "
-                  "the contributions as a tile and use tile.reduce, or use the "
-                  "order 'left' or 'unordered'");
-    types.push_back(init.getType());
-    inits.push_back(scalar(init));
-  }
-  auto join = [&](ValueRange a, ValueRange c) {
-    return combineScalars(combine, a, c);
-  };
-  TreeStack stack(*this, types);
-  Value zero = emit.integer(b.getI64Type(), 0);
-  auto loop =
-      b.create<scf::ForOp>(emit.loc, emit.index(0), extent(op.getDimAttr()),
-                           emit.index(1), ValueRange{zero});
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToEnd(loop.getBody());
-    setScalar(body.getArgument(0), loop.getInductionVar());
-    runBlock(body);
-    SmallVector<Value> contributed;
-    evaluateYield(body.getTerminator(), {}, contributed);
-    b.create<scf::YieldOp>(
-        emit.loc, stack.push(loop.getRegionIterArgs()[0], contributed, join));
-  }
-  Value count = loop.getResult(0);
-  SmallVector<Value> total = stack.total(count, inits, join);
-  SmallVector<Value> joined = join(inits, total);
-  Value isEmpty = emit.compare(arith::CmpIPredicate::eq, count, zero);
-  for (auto [result, init, value] : llvm::zip(op.getResults(), inits, joined))
-    setScalar(result, emit.select(isEmpty, init, value));
-}
-
-void Realizer::runFold(tile::FoldOp op) {
-  if (op.getOrder() == tile::Order::Tree)
-    return runTreeFold(op);
-  bool isRight = op.getOrder() == tile::Order::Right;
-  Block &body = op.getBody().front(), &combine = op.getCombine().front();
-  unsigned count = op.getInits().size();
-  SmallVector<Value> inits;
-  SmallVector<TileBuffer> current, next, contribution;
-  for (Value init : op.getInits()) {
-    if (!isTile(init)) {
-      inits.push_back(scalar(init));
-      continue;
-    }
-    current.push_back(allocate(init.getType(), "fold", op));
-    next.push_back(allocate(init.getType(), "fold", op));
-    contribution.push_back(allocate(init.getType(), "fold", op));
-    materializeInto(init, current.back());
-  }
-  size_t scalarCount = inits.size();
-  for (auto [a, c] : llvm::zip(current, next))
-    inits.append({a.pointer, c.pointer});
-  Value size = extent(op.getDimAttr());
-  auto loop =
-      b.create<scf::ForOp>(emit.loc, emit.index(0), size, emit.index(1), inits);
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToEnd(loop.getBody());
-    Value position = loop.getInductionVar();
-    if (isRight)
-      position = b.create<arith::SubIOp>(
-          emit.loc, emit.add(size, emit.index(-1)), position);
-    setScalar(body.getArgument(0), position);
-    runBlock(body);
-    SmallVector<Value> contributed;
-    evaluateYield(body.getTerminator(), contribution, contributed);
-    ValueRange carried = loop.getRegionIterArgs();
-    unsigned accSide = isRight ? count : 0, newSide = isRight ? 0 : count;
-    size_t scalarNumber = 0, tileNumber = 0;
-    for (unsigned i = 0; i < count; ++i) {
-      Value acc = combine.getArgument(accSide + i);
-      Value fresh = combine.getArgument(newSide + i);
-      if (isTile(acc)) {
-        TileBuffer buffer = current[tileNumber];
-        buffer.pointer = carried[scalarCount + 2 * tileNumber];
-        setBuffer(acc, buffer);
-        setBuffer(fresh, contribution[tileNumber++]);
-      } else {
-        setScalar(acc, carried[scalarNumber]);
-        setScalar(fresh, contributed[scalarNumber++]);
-      }
-    }
-    runBlock(combine);
-    SmallVector<TileBuffer> destinations;
-    SmallVector<Value> yielded, swapped;
-    for (size_t i = 0; i < current.size(); ++i) {
-      TileBuffer buffer = next[i];
-      buffer.pointer = carried[scalarCount + 2 * i + 1];
-      destinations.push_back(buffer);
-      swapped.append(
-          {carried[scalarCount + 2 * i + 1], carried[scalarCount + 2 * i]});
-    }
-    evaluateYield(combine.getTerminator(), destinations, yielded);
-    llvm::append_range(yielded, swapped);
-    b.create<scf::YieldOp>(emit.loc, yielded);
-  }
-  size_t scalarNumber = 0, tileNumber = 0;
-  for (Value result : op.getResults()) {
-    if (isTile(result)) {
-      TileBuffer buffer = current[tileNumber];
-      buffer.pointer = loop.getResult(scalarCount + 2 * tileNumber++);
-      setBuffer(result, buffer);
-    } else {
-      setScalar(result, loop.getResult(scalarNumber++));
-    }
-  }
 }
 
 void Realizer::runIf(tile::IfOp op) {

@@ -7,6 +7,10 @@
 
 #include "realize/cpu/combination.h"
 
+#include "realize/cpu/lines.h"
+
+#include "llvm/Support/MathExtras.h"
+
 using namespace mlir;
 
 namespace tessera {
@@ -21,21 +25,46 @@ static int64_t slotBytes(Type type) {
          (vector ? vector.getNumElements() : 1);
 }
 
+static bool isAddress(Type type) { return isa<LLVM::LLVMPointerType>(type); }
+
 TreeStack::TreeStack(Realizer &realizer, SmallVector<Type> elementTypes)
     : r(realizer), types(std::move(elementTypes)) {
-  for (Type type : types)
-    memory.push_back(r.allocateBytes(64 * slotBytes(type), "tree"));
+  for (Type type : types) {
+    TileBuffer &buffer = memory.emplace_back();
+    buffer.pointer = r.allocateBytes(levels * slotBytes(type), "tree");
+  }
+}
+
+TreeStack::TreeStack(Realizer &realizer, TypeRange tileTypes, int64_t most,
+                     Operation *op)
+    : r(realizer), levels(llvm::Log2_64(std::max<int64_t>(most, 1)) + 1) {
+  for (Type type : tileTypes) {
+    if (isa<RankedTensorType>(type)) {
+      types.push_back(LLVM::LLVMPointerType::get(r.b.getContext()));
+      memory.push_back(r.allocate(type, "tree", op, levels));
+      continue;
+    }
+    types.push_back(type);
+    memory.emplace_back().pointer =
+        r.allocateBytes(levels * slotBytes(type), "tree");
+  }
 }
 
 Value TreeStack::slot(size_t part, Value level) {
-  Value bytes = r.emit.mul(
-      level, r.emit.integer(r.b.getI64Type(), slotBytes(types[part])));
-  return r.emit.offsetPointer(memory[part], r.b.getI8Type(), bytes);
+  Value size = isAddress(types[part])
+                   ? memory[part].spacing(r.emit)
+                   : r.emit.integer(r.b.getI64Type(), slotBytes(types[part]));
+  return r.emit.offsetPointer(memory[part].pointer, r.b.getI8Type(),
+                              r.emit.mul(level, size));
 }
 
 SmallVector<Value> TreeStack::read(Value level) {
   SmallVector<Value> values;
   for (auto [part, type] : llvm::enumerate(types)) {
+    if (isAddress(type)) {
+      values.push_back(slot(part, level));
+      continue;
+    }
     auto vector = dyn_cast<VectorType>(type);
     values.push_back(r.emit.load(slot(part, level), getElementTypeOrSelf(type),
                                  vector ? vector.getNumElements() : 1,
@@ -46,7 +75,12 @@ SmallVector<Value> TreeStack::read(Value level) {
 
 void TreeStack::write(Value level, ValueRange values) {
   for (auto [part, value] : llvm::enumerate(values))
-    r.emit.store(value, slot(part, level), elementOf(value), Value());
+    if (isAddress(types[part]))
+      r.b.create<LLVM::MemcpyOp>(r.emit.loc, slot(part, level), value,
+                                 memory[part].size(r.emit),
+                                 /*isVolatile=*/false);
+    else
+      r.emit.store(value, slot(part, level), elementOf(value), Value());
 }
 
 Value TreeStack::hasLevel(Value count, Value level) {
@@ -89,7 +123,7 @@ SmallVector<Value> TreeStack::total(Value count, SmallVector<Value> empty,
   Location loc = r.emit.loc;
   SmallVector<Value> inits = std::move(empty);
   inits.push_back(r.emit.boolean(1, false));
-  auto loop = b.create<scf::ForOp>(loc, r.emit.index(0), r.emit.index(64),
+  auto loop = b.create<scf::ForOp>(loc, r.emit.index(0), r.emit.index(levels),
                                    r.emit.index(1), inits);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToEnd(loop.getBody());
@@ -101,9 +135,16 @@ SmallVector<Value> TreeStack::total(Value count, SmallVector<Value> empty,
     OpBuilder::InsertionGuard inner(b);
     b.setInsertionPointToEnd(ifOp.thenBlock());
     SmallVector<Value> left = read(level);
-    SmallVector<Value> joined = combine(left, args.drop_back());
-    for (size_t i = 0; i < joined.size(); ++i)
-      joined[i] = r.emit.select(args.back(), joined[i], left[i]);
+    auto second = b.create<scf::IfOp>(loc, TypeRange(args.drop_back()),
+                                      args.back(), /*withElseRegion=*/true);
+    {
+      OpBuilder::InsertionGuard innermost(b);
+      b.setInsertionPointToEnd(second.thenBlock());
+      b.create<scf::YieldOp>(loc, combine(left, args.drop_back()));
+      b.setInsertionPointToEnd(second.elseBlock());
+      b.create<scf::YieldOp>(loc, left);
+    }
+    SmallVector<Value> joined(second.getResults());
     joined.push_back(r.emit.boolean(1, true));
     b.create<scf::YieldOp>(loc, joined);
     b.setInsertionPointToEnd(ifOp.elseBlock());
@@ -137,16 +178,16 @@ public:
       r.materializeInto(input, inputs.back());
       results.push_back(*r.findBuffer(result));
     }
-    int64_t axis = tile::indexOf(dims, op.getAlongAttr());
-    stride = inputs[0].strides[axis];
+    stride = inputs[0].stride(emit, tile::indexOf(dims, op.getAlongAttr()));
     length = r.extent(op.getAlongAttr());
     if (op.getOrder() == tile::Order::Tree)
       stack = std::make_unique<TreeStack>(r, combination.types(1));
-    SmallVector<std::pair<int64_t, Value>> outer;
-    for (auto [number, dim] : llvm::enumerate(dims))
-      if (int64_t(number) != axis)
-        outer.push_back({inputs[0].strides[number], r.extent(dim)});
-    lines(outer, emit.index(0));
+    forEachLine(r, inputs[0], op.getAlongAttr(), [&](Value base) {
+      loop(emit.index(0), length, {}, [&](Value position, ValueRange) {
+        element(base, position);
+        return SmallVector<Value>();
+      });
+    });
   }
 
 private:
@@ -169,25 +210,9 @@ private:
     return SmallVector<Value>(forOp.getResults());
   }
 
-  void lines(ArrayRef<std::pair<int64_t, Value>> outer, Value base) {
-    if (outer.empty()) {
-      loop(emit.index(0), length, {}, [&](Value position, ValueRange) {
-        element(base, position);
-        return SmallVector<Value>();
-      });
-      return;
-    }
-    loop(emit.index(0), outer[0].second, {}, [&](Value position, ValueRange) {
-      lines(outer.drop_front(),
-            emit.add(base, emit.mul(position, emit.index(outer[0].first))));
-      return SmallVector<Value>();
-    });
-  }
-
   Value address(const TileBuffer &buffer, Value base, Value position) {
-    return emit.offsetPointer(
-        buffer.pointer, buffer.element,
-        emit.add(base, emit.mul(position, emit.index(stride))));
+    return emit.offsetPointer(buffer.pointer, buffer.element,
+                              emit.add(base, emit.mul(position, stride)));
   }
 
   SmallVector<Value> read(Value base, Value position) {
@@ -259,8 +284,7 @@ private:
   Combination<tile::ScanOp> combination;
   SmallVector<TileBuffer> inputs, results;
   std::unique_ptr<TreeStack> stack;
-  int64_t stride = 1;
-  Value length;
+  Value stride, length;
 };
 
 } // namespace

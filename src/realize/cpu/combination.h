@@ -88,13 +88,19 @@ private:
 
 /// tree(n) = combine(tree(h), tree(n - h)), h the largest power of two below n.
 /// Complete subtrees wait on a stack in scratch memory, at most one per power
-/// of two; the count of elements so far says which are there.
+/// of two; the count of elements so far says which are there. An element is a
+/// list of scalars or vectors, and of tiles, which are given by their address.
 class TreeStack {
 public:
   using Combine = std::function<llvm::SmallVector<mlir::Value>(
       mlir::ValueRange, mlir::ValueRange)>;
 
   TreeStack(Realizer &realizer, llvm::SmallVector<mlir::Type> types);
+
+  /// For elements of tiles and scalars, at most `most` of them. `combine` must
+  /// not write where its operands are.
+  TreeStack(Realizer &realizer, mlir::TypeRange tileTypes, int64_t most,
+            mlir::Operation *op);
 
   /// Adds an element to the `count` (i64) there are; returns the new count.
   mlir::Value push(mlir::Value count, llvm::SmallVector<mlir::Value> element,
@@ -112,8 +118,10 @@ private:
   mlir::Value hasLevel(mlir::Value count, mlir::Value level);
 
   Realizer &r;
+  /// Pointers stand for tiles.
   llvm::SmallVector<mlir::Type> types;
-  llvm::SmallVector<mlir::Value> memory;
+  llvm::SmallVector<TileBuffer> memory;
+  int64_t levels = 64;
 };
 
 /// A scan whose every element is a reduction of its own: the orders that no

@@ -122,6 +122,8 @@ private:
   mlir::Value emitOp(mlir::Operation *op);
   mlir::Value gatherElement(tile::GatherOp op);
   mlir::Value reshapeElement(tile::ReshapeOp op);
+  mlir::Value reshapeBetweenExtents(const TileBuffer &buffer,
+                                    llvm::ArrayRef<mlir::StringAttr> dims);
   mlir::Value bufferAt(const TileBuffer &buffer, mlir::Value offset,
                        mlir::Value laneOffsets, bool isContiguous);
   mlir::Value coordinateOffset(const TileBuffer &buffer,
@@ -139,6 +141,9 @@ private:
   State initialState(bool isFirst);
   State mergeStates(mlir::ValueRange a, mlir::ValueRange b);
   int levelOf(mlir::Value tile);
+  mlir::Value *cached(mlir::Value tile, int level);
+  llvm::SmallVector<mlir::Value> sources(mlir::Value tile);
+  void evaluateAtLevel(mlir::Value tile, int level);
   bool isReversed() const;
 
   /// A loop over [0, count) by `step` that carries states; emits straight-line

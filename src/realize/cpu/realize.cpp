@@ -178,7 +178,7 @@ private:
     if (realizer.failure)
       return realizer.failure;
     Value status = emit.integer(i32, 0);
-    if (checksOnly)
+    if (realizer.releaseHeap() || checksOnly)
       status = builder.create<LLVM::LoadOp>(loc, i32, scratch);
     builder.create<func::ReturnOp>(loc, status);
     emitEntry(symbol, function);

@@ -9,10 +9,14 @@
 // emitted: emitted scalars, buffers in scratch memory, view addresses, extents.
 //
 //   block.cpp       executes the steps of a block: scalars, loops, branches
+//   fold.cpp        folds over computed contributions
+//   heap.cpp        memory for tiles whose extents nothing bounds
 //   nest.cpp        emits the loop nest of a phase
+//   values.cpp      values of tiles at the coordinates of a nest
 //   access.cpp      addresses, bounds and masks of loads and stores
 //   accumulate.cpp  reductions, scans and contractions inside a nest
 //   combination.cpp ordered trees, and scans that need a reduction per element
+//   lines.cpp       loops over the lines of a buffer
 //   sort.cpp        sorting
 //
 //===----------------------------------------------------------------------===//
@@ -33,10 +37,24 @@ struct TileBuffer {
   mlir::Value pointer;
   mlir::Type element;
   llvm::SmallVector<mlir::StringAttr> dims;
+  /// In elements; ShapedType::kDynamic where `dynamicStrides` has the value.
   llvm::SmallVector<int64_t> strides;
-  /// Of the largest tile it can hold.
+  llvm::SmallVector<mlir::Value> dynamicStrides;
+  /// Of the largest tile it can hold; `dynamicBytes` (i64), if set, where the
+  /// extents are unbounded.
   int64_t bytes = 0;
+  mlir::Value dynamicBytes;
+
+  /// The stride of an axis as an index.
+  mlir::Value stride(VectorEmitter &emit, int64_t axis) const;
+  /// The bytes of the largest tile it can hold, as i64.
+  mlir::Value size(VectorEmitter &emit) const;
+  /// The distance in bytes (i64) between tiles that are kept side by side.
+  mlir::Value spacing(VectorEmitter &emit) const;
 };
+
+/// The bytes that one tile may take: 8 GiB.
+inline constexpr int64_t largestTile = int64_t(8) << 30;
 
 /// An error of the call at an op's source position.
 Error launchError(mlir::Operation *op, Error error);
@@ -93,11 +111,15 @@ public:
   /// Address of the number of the first failed check.
   mlir::Value checkPointer() const { return scratch; }
 
-  /// Scratch for a tile of the given type.
+  /// Memory for `copies` tiles of the given type, TileBuffer::spacing apart:
+  /// scratch, or the heap where an extent has no bound.
   TileBuffer allocate(mlir::Type tileType, llvm::StringRef what,
-                      mlir::Operation *op);
+                      mlir::Operation *op, int64_t copies = 1);
   mlir::Value allocateBytes(int64_t bytes, llvm::StringRef what);
   int64_t scratchBytes() const { return scratchSize; }
+  /// Frees what came from the heap; true if anything may have, in which case
+  /// checkPointer() holds what the stage returns.
+  bool releaseHeap();
 
   const TileBuffer *findBuffer(mlir::Value tile) const {
     auto it = buffers.find(tile);
@@ -126,14 +148,23 @@ private:
   void runFold(tile::FoldOp op);
   void runTreeFold(tile::FoldOp op);
   llvm::SmallVector<mlir::Value>
-  combineScalars(mlir::Block &combine, mlir::ValueRange a, mlir::ValueRange c);
+  combineOnce(mlir::Block &combine, mlir::ValueRange a, mlir::ValueRange c,
+              llvm::ArrayRef<TileBuffer> destinations);
+  void declareExtent(tile::DimOp dim);
+  void allocateOnHeap(TileBuffer &buffer, llvm::StringRef what,
+                      mlir::Operation *op, int64_t copies);
+  void emitReshapeChecks(mlir::Block &block);
   void runIf(tile::IfOp op);
   void evaluateYield(mlir::Operation *yield,
                      llvm::ArrayRef<TileBuffer> destinations,
                      llvm::SmallVectorImpl<mlir::Value> &scalarResults);
 
   /// Inserts at the function's entry, so that the value is available anywhere.
-  template <typename Make> mlir::Value atEntry(Make make);
+  template <typename Make> mlir::Value atEntry(Make make) {
+    mlir::OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(entryEnd);
+    return make();
+  }
 
   mlir::Value data, strideArray, scalarArray, scratch;
   mlir::Operation *entryEnd = nullptr;
@@ -143,6 +174,16 @@ private:
   llvm::DenseMap<mlir::Value, mlir::Value> viewPointers;
   llvm::DenseMap<std::pair<unsigned, unsigned>, mlir::Value> viewStrides;
   llvm::StringMap<mlir::Value> extents;
+
+  /// A dimension whose extent nothing bounds. Memory for tiles over it is
+  /// requested before `use`, which makes the extent 0 if there is none.
+  struct UnboundedDim {
+    mlir::arith::SelectOp use;
+    int64_t number = 0;
+  };
+  llvm::StringMap<UnboundedDim> unbounded;
+  /// Cells in scratch of the address and the bytes of a piece of the heap.
+  llvm::SmallVector<mlir::Value> heapCells;
 };
 
 } // namespace tessera

@@ -17,7 +17,7 @@
 
 #include "realize/cpu/sort.h"
 
-#include "realize/cpu/nest.h"
+#include "realize/cpu/lines.h"
 
 using namespace mlir;
 
@@ -55,30 +55,13 @@ public:
       first.push_back(*buffer);
       second.push_back(r.allocate(result.getType(), "sort", op));
     }
-    int64_t axis = tile::indexOf(dims, op.getAlongAttr());
-    stride = first[0].strides[axis];
+    stride = first[0].stride(emit, tile::indexOf(dims, op.getAlongAttr()));
     length = r.extent(op.getAlongAttr());
-    // One line per index tuple of the other dimensions.
-    SmallVector<std::pair<int64_t, Value>> outer;
-    for (auto [number, dim] : llvm::enumerate(dims))
-      if (int64_t(number) != axis)
-        outer.push_back({first[0].strides[number], r.extent(dim)});
-    lines(outer, emit.index(0));
+    forEachLine(r, first[0], op.getAlongAttr(),
+                [&](Value base) { sortLine(base); });
   }
 
 private:
-  void lines(ArrayRef<std::pair<int64_t, Value>> outer, Value base) {
-    if (outer.empty())
-      return sortLine(base);
-    auto loop = b.create<scf::ForOp>(emit.loc, emit.index(0), outer[0].second,
-                                     emit.index(1));
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPoint(loop.getBody()->getTerminator());
-    lines(outer.drop_front(),
-          emit.add(base, emit.mul(loop.getInductionVar(),
-                                  emit.index(outer[0].first))));
-  }
-
   /// Pointers of one set of buffers at the line that starts at `base`.
   SmallVector<Value> linePointers(ArrayRef<TileBuffer> set, Value base) {
     SmallVector<Value> pointers;
@@ -90,7 +73,7 @@ private:
 
   SmallVector<Value> read(ValueRange pointers, Value position) {
     SmallVector<Value> values;
-    Value offset = emit.mul(position, emit.index(stride));
+    Value offset = emit.mul(position, stride);
     for (auto [pointer, buffer] : llvm::zip(pointers, first))
       values.push_back(
           emit.load(emit.offsetPointer(pointer, buffer.element, offset),
@@ -99,7 +82,7 @@ private:
   }
 
   void write(ValueRange pointers, Value position, ValueRange values) {
-    Value offset = emit.mul(position, emit.index(stride));
+    Value offset = emit.mul(position, stride);
     for (auto [pointer, buffer, value] : llvm::zip(pointers, first, values))
       emit.store(value, emit.offsetPointer(pointer, buffer.element, offset),
                  buffer.element, Value());
@@ -187,8 +170,7 @@ private:
   OpBuilder &b;
   tile::SortOp op;
   SmallVector<TileBuffer> first, second;
-  int64_t stride = 1;
-  Value length;
+  Value stride, length;
 };
 
 } // namespace

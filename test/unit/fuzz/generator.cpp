@@ -237,12 +237,20 @@ void Generator::nestedParallel(int depth) {
 /// tiles.
 void Generator::dataDim() {
   Value loaded = load("i64", {}, 1);
-  Value low = constant("i64", "0"), high = constant("i64", "9");
-  Value positive = emit(
-      "arith.maxsi " + loaded.ref() + ", " + low.ref() + " : i64", "i64", {});
-  Value bounded =
-      emit("arith.minsi " + positive.ref() + ", " + high.ref() + " : i64",
-           "i64", {});
+  Value bounded;
+  if (random.chance(0.5)) {
+    Value low = constant("i64", "0"), high = constant("i64", "9");
+    Value positive = emit(
+        "arith.maxsi " + loaded.ref() + ", " + low.ref() + " : i64", "i64", {});
+    bounded =
+        emit("arith.minsi " + positive.ref() + ", " + high.ref() + " : i64",
+             "i64", {});
+  } else {
+    // As small, but not in a form that bounds the memory of tiles over it.
+    Value bits = constant("i64", "7");
+    bounded = emit("arith.andi " + loaded.ref() + ", " + bits.ref() + " : i64",
+                   "i64", {});
+  }
   Value extent =
       emit("tile.cast " + bounded.ref() + " : i64 -> index", "index", {});
   std::string name = fresh("d");
@@ -250,14 +258,30 @@ void Generator::dataDim() {
       {"tile.dim \"" + name + "\" = " + extent.ref(), {}, true, {}, {}, {}});
   // Its extent for the generator's own estimates.
   program.dims.push_back({name, 9, {}, true});
-  Dims saved = scope.tileDims;
-  scope.tileDims.push_back(name);
+  Dims saved = scope.tileDims, over{name};
+  // Its product with another dimension, for reshapes.
+  if (random.chance(0.4) && program.extent(allTileDims[0]) <= 100) {
+    Value other = emit("tile.dim_size \"" + allTileDims[0] + "\"", "index", {});
+    Value product =
+        emit("arith.muli " + extent.ref() + ", " + other.ref() + " : index",
+             "index", {});
+    over.push_back(name + "x");
+    block->push_back({"tile.dim \"" + over[1] + "\" = " + product.ref(),
+                      {},
+                      true,
+                      {},
+                      {},
+                      {}});
+    program.dims.push_back({over[1], 0, {name, allTileDims[0]}, true});
+  }
   // Reductions over it are what a kernel of lengths does.
   Value result;
   for (int i = 0; i < 2; ++i) {
     Dims kept = random.chance(0.5) ? Dims{} : Dims{allTileDims[0]};
     std::string element = randomElement();
-    scope.tileDims = {name};
+    scope.tileDims = {random.pick(over)};
+    if (scope.tileDims != Dims{name})
+      kept.clear();
     bool done = random.chance(0.7) ? reduce(element, kept, 2, result)
                                    : fold(element, kept, 2, result);
     scope.tileDims = saved;
@@ -267,8 +291,8 @@ void Generator::dataDim() {
   scope.tileDims = saved;
   // Tiles over the dimension are out of sight from here on.
   std::erase_if(scope.values, [&](const Value &value) {
-    return std::find(value.dims.begin(), value.dims.end(), name) !=
-           value.dims.end();
+    return std::find_first_of(value.dims.begin(), value.dims.end(),
+                              over.begin(), over.end()) != value.dims.end();
   });
 }
 

@@ -291,22 +291,28 @@ bool Generator::transpose(const std::string &element, const Dims &dims,
   return true;
 }
 
-/// Between "ab" and its factors, or any order of them.
+/// Between a product of dimensions and its factors, or any order of them.
 bool Generator::reshape(const std::string &element, const Dims &dims, int depth,
                         Value &result) {
   Dims from = dims;
-  if (int64_t at = position(dims, "ab"); at < int64_t(dims.size())) {
-    if (position(dims, "a") < int64_t(dims.size()) ||
-        position(dims, "b") < int64_t(dims.size()))
-      return false;
-    from[at] = "a";
-    from.insert(from.begin() + at + random.below(2), "b");
-    std::sort(from.begin() + at, from.begin() + at + 2);
+  const DimSpec *product = nullptr;
+  for (const DimSpec &dim : program.dims)
+    if (dim.factors.size() == 2 &&
+        (position(dims, dim.name) < int64_t(dims.size()) ||
+         (dims.size() == 2 && position(dims, dim.factors[0]) < 2 &&
+          position(dims, dim.factors[1]) < 2)))
+      product = &dim;
+  if (product && position(dims, product->name) < int64_t(dims.size())) {
+    int64_t at = position(dims, product->name);
+    for (const std::string &factor : product->factors)
+      if (position(dims, factor) < int64_t(dims.size()))
+        return false;
+    from[at] = product->factors[0];
+    from.insert(from.begin() + at + 1, product->factors[1]);
     if (random.chance(0.5))
       std::swap(from[at], from[at + 1]);
-  } else if (program.findDim("ab") && dims.size() == 2 &&
-             position(dims, "a") < 2 && position(dims, "b") < 2) {
-    from = {"ab"};
+  } else if (product) {
+    from = {product->name};
   } else if (dims.size() >= 2) {
     random.shuffle(from);
   } else {

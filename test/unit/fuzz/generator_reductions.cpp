@@ -295,9 +295,6 @@ bool Generator::fold(const std::string &element, const Dims &dims, int depth,
   if (std::find(dims.begin(), dims.end(), dim) != dims.end())
     return false;
   std::string how = order();
-  // Folds of tiles in tree order are refused by the CPU back end.
-  if (how == "tree" && (!dims.empty() || random.chance(0.5)))
-    how = "left";
   std::vector<Value> types{{"", element, dims}};
   if (random.chance(0.25))
     types.push_back({"", randomElement(), {}});
