@@ -35,8 +35,8 @@ namespace tessera {
 /// per scalar parameter, whose first bytes are the value in the parameter's own
 /// dtype (two bytes for bf16) and whose other bytes are zero. Programs [begin,
 /// end) of the stage's grid are run. `scratch` has the stage's scratchBytes,
-/// aligned to 64 bytes. Returns 0, or the 1-based number of the first check
-/// that failed (validating builds).
+/// aligned to 64 bytes. Returns 0, or the 1-based number of a check that failed
+/// (validating builds, and memory for tiles over unbounded extents).
 using StageEntry = int32_t (*)(void *const *data, const int64_t *strides,
                                const void *scalars, int64_t begin, int64_t end,
                                void *scratch);
@@ -147,7 +147,8 @@ public:
                       const LaunchOptions &options = {}) const;
 
   /// Does the checks of launch() once; the result can be run many times and
-  /// allocates nothing when it is run.
+  /// allocates nothing when it is run, but for tiles over data-dependent
+  /// extents that nothing bounds.
   Result<PreparedLaunch> prepare(std::span<const Argument> arguments,
                                  const LaunchOptions &options = {}) const;
 
