@@ -9,7 +9,6 @@
 
 #include "realize/cpu/combination.h"
 #include "realize/cpu/sort.h"
-#include "support/launch_errors.h"
 
 using namespace mlir;
 
