@@ -9,6 +9,7 @@
 
 #include "bench/core/statistics.h"
 #include "fmt/format.h"
+#include "support/atomic_file.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/SHA256.h"
@@ -121,25 +122,12 @@ Result<void> writeResult(const std::string &file, const json &document) {
   std::string text = document.dump();
   std::string whole = text.substr(0, text.size() - 1) + ",\"digest\":\"" +
                       digestOf(text) + "\"}\n";
-  std::string temporary = file + ".tmp";
-  {
-    std::ofstream stream(temporary, std::ios::binary | std::ios::trunc);
-    stream << whole;
-    stream.flush();
-    if (!stream) {
-      Error error = usage(
-          fmt::format("cannot write '{}': {}", file, std::strerror(errno)));
-      std::remove(temporary.c_str());
-      return error;
-    }
-  }
-  if (std::rename(temporary.c_str(), file.c_str()) != 0) {
-    Error error =
-        usage(fmt::format("cannot write '{}': {}", file, std::strerror(errno)));
-    std::remove(temporary.c_str());
-    return error;
-  }
-  return {};
+  Result<support::AtomicFile> out = support::AtomicFile::create(file);
+  if (!out)
+    return out.error();
+  if (Result<void> status = out->write(whole.data(), whole.size()); !status)
+    return status.error();
+  return out->commit();
 }
 
 Result<PartialResult> PartialResult::open(const std::string &file,

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "command_line.h"
+#include "files.h"
 #include "render.h"
 
 #include "bench/core/environment.h"
@@ -22,6 +23,8 @@
 #include "support/timing.h"
 
 #include <filesystem>
+#include <map>
+#include <set>
 #include <unistd.h>
 
 namespace tessera::cli {
@@ -46,6 +49,7 @@ struct BenchOptions {
   int rounds = 12;
   int samples = 5;
   double rowSeconds = 20;
+  std::string seedText = "1";
   uint64_t seed = 1;
   bool restart = false;
 
@@ -72,32 +76,6 @@ struct BenchOptions {
 
 Error usage(std::string message) {
   return {ErrorFamily::Usage, "usage.bench", std::move(message), {}};
-}
-
-/// "rows=17,cols=65".
-Result<kernels::Dims> parseDims(const std::vector<std::string> &entries) {
-  kernels::Dims dims;
-  for (const std::string &entry : entries) {
-    size_t equals = entry.find('=');
-    int64_t extent = 0;
-    size_t used = 0;
-    try {
-      extent = equals == std::string::npos
-                   ? -1
-                   : std::stoll(entry.substr(equals + 1), &used);
-    } catch (const std::exception &) {
-      extent = -1;
-    }
-    if (extent < 0 || equals == 0 || used + equals + 1 != entry.size())
-      return usage(fmt::format(
-          "--dims: found '{}', expected NAME=EXTENT,... with extents of at "
-          "least 0",
-          entry));
-    if (!dims.emplace(entry.substr(0, equals), extent).second)
-      return usage(
-          fmt::format("--dims: '{}' is given twice", entry.substr(0, equals)));
-  }
-  return dims;
 }
 
 Result<bench::Suite> chooseSuite(const BenchOptions &options) {
@@ -262,7 +240,7 @@ std::string leftText(double seconds) {
 
 class Bench {
 public:
-  explicit Bench(const BenchOptions &options) : options(options) {}
+  explicit Bench(BenchOptions &options) : options(options) {}
 
   int run() {
     Result<int> status = measure();
@@ -271,6 +249,11 @@ public:
 
 private:
   Result<int> measure() {
+    Result<uint64_t> seed =
+        parseWhole("--seed", options.seedText, 0, UINT64_MAX - 1'000'000);
+    if (!seed)
+      return seed.error();
+    options.seed = *seed;
     Result<bench::Suite> suite = chooseSuite(options);
     if (!suite)
       return suite.error();
@@ -286,8 +269,12 @@ private:
       return peers.error();
     std::string file =
         options.json.empty() ? suite->name + "-bench.json" : options.json;
-    if (Result<void> status = checkWritable(file, "--json"); !status)
+    OutputPaths paths;
+    if (Result<void> status = paths.take(file, "--json"); !status)
       return status.error();
+    if (!options.html.empty())
+      if (Result<void> status = paths.take(options.html, "--html"); !status)
+        return status.error();
 
     json document = settings(*suite, *rows, *peers);
     Result<bench::PartialResult> partial =
@@ -434,7 +421,7 @@ private:
     return false;
   }
 
-  const BenchOptions &options;
+  BenchOptions &options;
   Progress progress;
 };
 
@@ -448,8 +435,7 @@ Action addBench(CLI::App &app) {
   verb->add_option(
       "--suite", options->suite,
       fmt::format("a suite: {}", fmt::join(bench::suiteNames(), ", ")));
-  verb->add_option("--dims", options->dims, "extents, as rows=17,cols=65")
-      ->delimiter(',');
+  verb->add_option("--dims", options->dims, "extents, as rows=17,cols=65");
   verb->add_option("--dtype", options->dtype, "type of floating arrays");
   verb->add_option("--boundary", options->boundary,
                    "native, call, batch or cold")
@@ -468,7 +454,7 @@ Action addBench(CLI::App &app) {
   verb->add_option("--row-seconds", options->rowSeconds,
                    "time for the timed calls of a row")
       ->check(CLI::Range(0.01, 1e6));
-  verb->add_option("--seed", options->seed, "seed of the inputs");
+  verb->add_option("--seed", options->seedText, "seed of the inputs");
   verb->add_option("--machine", options->machine,
                    "short name of this machine in the result");
   verb->add_option("--json", options->json, "result file");

@@ -68,26 +68,6 @@ std::optional<Number> parseNumber(const std::string &text) {
   return number;
 }
 
-Result<kernels::Dims> parseDims(const std::vector<std::string> &texts) {
-  Result<std::vector<std::string>> entries = splitList("--dims", texts);
-  if (!entries)
-    return entries.error();
-  Result<std::vector<Assignment>> parsed =
-      assignments("--dims", *entries, true);
-  if (!parsed)
-    return parsed.error();
-  kernels::Dims dims;
-  for (const Assignment &dim : *parsed) {
-    Result<uint64_t> extent =
-        parseWhole(fmt::format("--dims {}={}", dim.name, dim.value), dim.value,
-                   0, std::numeric_limits<int64_t>::max());
-    if (!extent)
-      return extent.error();
-    dims.emplace(dim.name, static_cast<int64_t>(*extent));
-  }
-  return dims;
-}
-
 Result<kernels::Settings> parseSettings(const std::vector<std::string> &texts) {
   Result<std::vector<Assignment>> parsed = assignments("--set", texts, true);
   if (!parsed)
@@ -281,6 +261,26 @@ Result<void> readOutputs(const CommonOptions &options, Subject &subject,
 }
 
 } // namespace
+
+Result<kernels::Dims> parseDims(const std::vector<std::string> &texts) {
+  Result<std::vector<std::string>> entries = splitList("--dims", texts);
+  if (!entries)
+    return entries.error();
+  Result<std::vector<Assignment>> parsed =
+      assignments("--dims", *entries, true);
+  if (!parsed)
+    return parsed.error();
+  kernels::Dims dims;
+  for (const Assignment &dim : *parsed) {
+    Result<uint64_t> extent =
+        parseWhole(fmt::format("--dims {}={}", dim.name, dim.value), dim.value,
+                   0, std::numeric_limits<int64_t>::max());
+    if (!extent)
+      return extent.error();
+    dims.emplace(dim.name, static_cast<int64_t>(*extent));
+  }
+  return dims;
+}
 
 void addCommonOptions(CLI::App &verb, CommonOptions &options) {
   verb.add_option("what", options.what,

@@ -87,6 +87,9 @@ Result<uint64_t> parseWhole(std::string_view option, const std::string &text,
 Result<std::vector<std::string>>
 splitList(std::string_view option, const std::vector<std::string> &texts);
 
+/// What --dims says.
+Result<kernels::Dims> parseDims(const std::vector<std::string> &texts);
+
 /// Writes the execution report where --json wants it.
 Result<void> writeReport(const CommonOptions &options, const std::string &text);
 
