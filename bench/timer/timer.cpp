@@ -81,4 +81,11 @@ int tessera_bench_run_bound(void *bound) {
   return 0;
 }
 
+int tessera_bench_run_all(void *list) {
+  for (void **bound = static_cast<void **>(list); *bound; ++bound)
+    if (int status = tessera_bench_run_bound(*bound))
+      return status;
+  return 0;
+}
+
 void tessera_bench_unbind(void *bound) { delete static_cast<Bound *>(bound); }

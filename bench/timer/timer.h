@@ -30,6 +30,9 @@ int tessera_bench_time(int (*run)(void *), void *problem, int64_t warm,
 void *tessera_bench_bind(void (*entry)(), void *const *arguments,
                          int64_t count);
 int tessera_bench_run_bound(void *bound);
+/// Runs several bound entries in their order: `list` is an array of results of
+/// tessera_bench_bind that ends with null.
+int tessera_bench_run_all(void *list);
 void tessera_bench_unbind(void *bound);
 }
 

@@ -1,0 +1,191 @@
+#===- onnx_models.py - The operators as ONNX graphs ---------------------===#
+#
+# Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+#===-------------------------------------------------------------------------===#
+"""Graphs in ONNX's text form for the peers that read ONNX.
+
+model(request, fused) gives the serialized model; inputs and outputs have the
+names of the operator's arrays. `fused` names operators that the peer has beyond
+the standard ones (domain com.microsoft).
+"""
+
+import math
+
+import onnx
+import onnx.parser
+
+from python.problem import Unsupported, input_names, output_names
+
+TYPES = {"f32": "float", "f64": "double", "f16": "float16",
+         "bf16": "bfloat16", "i64": "int64", "i32": "int32", "bool": "bool"}
+
+GELU = "Gelu<approximate = \"tanh\">"
+
+
+def constant(name, value, kind="float"):
+    return f"{name} = Constant<value = {kind} {{{value}}}>()"
+
+
+def layer_norm(x, s):
+    return (f"y = LayerNormalization<axis = -1, epsilon = "
+            f"{float(s.get('eps', 1e-5))}>({x}, w, b)")
+
+
+def rms_norm(x, s):
+    return (f"y = RMSNormalization<axis = -1, epsilon = "
+            f"{float(s.get('eps', 1e-6))}>({x}, w)")
+
+
+def rope(s, dims):
+    if s.get("interleaved", 0):
+        raise Unsupported("rope: only halves as pairs")
+    return """a, b = Split<axis = 1, num_outputs = 2>(x)
+        ac = Mul(a, cos)
+        bs = Mul(b, sin)
+        first = Sub(ac, bs)
+        bc = Mul(b, cos)
+        as = Mul(a, sin)
+        second = Add(bc, as)
+        y = Concat<axis = 1>(first, second)"""
+
+
+def cross_entropy():
+    return """p = LogSoftmax<axis = 1>(logits)
+        one = Constant<value = int64[1] {1}>()
+        column = Unsqueeze(target, one)
+        picked = GatherElements<axis = 1>(p, column)
+        row = Squeeze(picked, one)
+        loss = Neg(row)"""
+
+
+def gelu_pair():
+    k = math.sqrt(2 / math.pi)
+    return f"""{constant("k", k)}
+        {constant("kc", k * 0.044715)}
+        {constant("kc3", 3 * k * 0.044715)}
+        {constant("half", 0.5)}
+        {constant("one", 1.0)}
+        xx = Mul(x, x)
+        kcxx = Mul(kc, xx)
+        inner = Add(k, kcxx)
+        z = Mul(x, inner)
+        t = Tanh(z)
+        onet = Add(one, t)
+        halfonet = Mul(half, onet)
+        y = Mul(x, halfonet)
+        tt = Mul(t, t)
+        onett = Sub(one, tt)
+        kc3xx = Mul(kc3, xx)
+        slope = Add(k, kc3xx)
+        halfx = Mul(half, x)
+        p = Mul(halfx, onett)
+        q = Mul(p, slope)
+        dy = Add(halfonet, q)"""
+
+
+def gemm(s, inputs):
+    flags = (f"transA = {int(s.get('trans_a', 0))}, "
+             f"transB = {int(s.get('trans_b', 0))}")
+    if "c0" in inputs:
+        return (f"c = Gemm<beta = {float(s.get('beta', 1))}, {flags}>"
+                "(a, b, c0)")
+    if s.get("trans_a", 0) or s.get("trans_b", 0):
+        return f"c = Gemm<{flags}>(a, b)"
+    return "c = MatMul(a, b)"
+
+
+def attention(s, inputs, dims):
+    causal = int(s.get("causal", 0))
+    if "lengths" in inputs:
+        raise Unsupported("attention: not with lengths")
+    if causal and dims["q"] != dims["k"]:
+        raise Unsupported("attention: causal only where queries are as many "
+                          "as keys")
+    mask = ", mask" if "mask" in inputs else ""
+    scale = f", scale = {float(s['scale'])}" if "scale" in s else ""
+    return f"o = Attention<is_causal = {causal}{scale}>(q, k, v{mask})"
+
+
+def body(request, fused):
+    """(statements, whether they use domain com.microsoft)."""
+    operator, s = request["operator"], request["settings"]
+    inputs, dims = input_names(request), request["dims"]
+    if operator == "add_rms_norm" and "skip_rms_norm" in fused:
+        return ("y, m, v, s = com.microsoft.SkipSimplifiedLayerNormalization"
+                f"<epsilon = {float(s.get('eps', 1e-6))}>(x, r, w)")
+    forms = {
+        "copy": lambda: "y = Identity(x)",
+        "add": lambda: "y = Add(a, b)",
+        "transpose": lambda: "y = Transpose<perm = [1, 0]>(x)",
+        "row_sum": lambda: "axes = Constant<value = int64[1] {1}>()\n"
+                           "y = ReduceSum<keepdims = 0>(x, axes)",
+        "row_max": lambda: "axes = Constant<value = int64[1] {1}>()\n"
+                           "y = ReduceMax<keepdims = 0>(x, axes)",
+        "row_mean": lambda: "axes = Constant<value = int64[1] {1}>()\n"
+                            "y = ReduceMean<keepdims = 0>(x, axes)",
+        "col_sum": lambda: "axes = Constant<value = int64[1] {0}>()\n"
+                           "y = ReduceSum<keepdims = 0>(x, axes)",
+        "arg_max": lambda: "index = ArgMax<axis = 1, keepdims = 0>(x)",
+        "softmax": lambda: "y = Softmax<axis = -1>(x)",
+        "masked_softmax": lambda: (
+            "one = Constant<value = float {1}>()\n"
+            "high = Constant<value = float {1e38}>()\n"
+            "seen = Cast<to = 1>(mask)\nhidden = Sub(seen, one)\n"
+            "low = Mul(hidden, high)\nvisible = Add(x, low)\n"
+            "y = Softmax<axis = -1>(visible)"),
+        "rms_norm": lambda: rms_norm("x", s),
+        "add_rms_norm": lambda: "s = Add(x, r)\n" + rms_norm("s", s),
+        "layer_norm": lambda: layer_norm("x", s),
+        "residual_layer_norm": lambda: "t = Add(x, r)\n" + layer_norm("t", s),
+        "gelu_residual": lambda: f"t = {GELU}(x)\ny = Add(t, r)",
+        "swiglu": lambda: "t = Sigmoid(gate)\nsilu = Mul(gate, t)\n"
+                          "y = Mul(silu, up)",
+        "rope": lambda: rope(s, dims),
+        "sigmoid_pair": lambda: "one = Constant<value = float {1.0}>()\n"
+                                "y = Sigmoid(x)\nt = Sub(one, y)\n"
+                                "dy = Mul(y, t)",
+        "gelu_pair": gelu_pair,
+        "cross_entropy": cross_entropy,
+        "cumsum": lambda: "axis = Constant<value = int64 {1}>()\n"
+                          "y = CumSum(x, axis)",
+        "embedding": lambda: "y = Gather<axis = 0>(table, ids)",
+        "gemm": lambda: gemm(s, inputs),
+        "bmm": lambda: "c = MatMul(a, b)",
+        "attention": lambda: attention(s, inputs, dims),
+    }
+    if operator == "bmm" and (s.get("trans_a", 0) or s.get("trans_b", 0)):
+        raise Unsupported("bmm: not with transposed operands")
+    if operator == "attention" and "lse" in output_names(request):
+        raise Unsupported("attention does not return its log-sum")
+    if operator not in forms:
+        raise Unsupported(f"has no form of {operator} here")
+    return forms[operator]()
+
+
+NOTES = {
+    "masked_softmax": "hidden elements get -1e38 added before the softmax, so a row "
+                      "where nothing is visible is uniform",
+    "cross_entropy": "no target is ignored",
+}
+
+
+def model(request, fused=()):
+    statements = body(request, fused)
+    if request["dtype"] != "f32" and "Constant<value = float {" in statements:
+        raise Unsupported(f"{request['operator']}: only with f32 arrays")
+
+    def declaration(array):
+        extents = ", ".join(str(extent) for extent in array["extents"])
+        return f"{TYPES[array['dtype']]}[{extents}] {array['name']}"
+
+    inputs = ", ".join(declaration(a) for a in request["arrays"]
+                       if not a["output"])
+    outputs = ", ".join(declaration(a) for a in request["arrays"]
+                        if a["output"])
+    text = f"""<ir_version: 10, opset_import: ["" : 23, "com.microsoft" : 1]>
+        {request["operator"]} ({inputs}) => ({outputs}) {{
+        {statements}
+        }}"""
+    return onnx.parser.parse_model(text).SerializeToString()
