@@ -73,8 +73,7 @@ Result<SharedMemory> SharedMemory::create(std::vector<SharedArray> inputs,
   if (mapping == MAP_FAILED)
     return noMemory("mapping shared memory", memory.bytes);
   memory.start = static_cast<unsigned char *>(mapping);
-  for (auto [begin, last] : memory.guards)
-    std::memset(memory.start + begin, guardByte, last - begin);
+  memory.mendGuards();
   return memory;
 }
 
@@ -137,6 +136,11 @@ bool SharedMemory::guardsIntact() const {
     return std::all_of(start + zone.first, start + zone.second,
                        [](unsigned char byte) { return byte == guardByte; });
   });
+}
+
+void SharedMemory::mendGuards() const {
+  for (auto [begin, last] : guards)
+    std::memset(start + begin, guardByte, last - begin);
 }
 
 } // namespace tessera::bench

@@ -66,6 +66,8 @@ public:
   void poison(int arm) const;
   /// Whether every guard zone of the mapping still holds its bytes.
   bool guardsIntact() const;
+  /// Restores all guard zones, so that damage is one arm's and not the next's.
+  void mendGuards() const;
 
 private:
   SharedMemory() = default;

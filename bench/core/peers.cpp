@@ -66,8 +66,9 @@ Result<std::vector<Peer>> installedPeers() {
       peer.why = entry.value("why", "");
       for (const json &word : entry.value("command", json::array()))
         peer.command.push_back(substituted(word.get<std::string>()));
-      for (const auto &[name, value] :
-           entry.value("environment", json::object()).items())
+      // items() refers to the object, which has to live as long.
+      const json environment = entry.value("environment", json::object());
+      for (const auto &[name, value] : environment.items())
         peer.environment[name] = substituted(value.get<std::string>());
       if (peer.status == "ok" && peer.command.empty())
         return usage(

@@ -35,6 +35,23 @@ bool isAmortized(const RowSpec &row) {
   return row.boundary == "native" || row.boundary == "batch";
 }
 
+/// The sample times of a reply: as many whole numbers as were asked for.
+/// Nothing where the reply has something else.
+std::optional<std::vector<int64_t>> samplesOf(const json &reply,
+                                              int64_t wanted) {
+  auto found = reply.find("nanoseconds");
+  if (found == reply.end() || !found->is_array() ||
+      static_cast<int64_t>(found->size()) != wanted)
+    return std::nullopt;
+  std::vector<int64_t> samples;
+  for (const json &sample : *found) {
+    if (!sample.is_number_integer() || sample.get<int64_t>() < 0)
+      return std::nullopt;
+    samples.push_back(sample.get<int64_t>());
+  }
+  return samples;
+}
+
 json emptyRow(const RowSpec &row) {
   json result = row.toJson();
   result["id"] = row.id();
@@ -124,6 +141,22 @@ std::optional<json> RowRun::ask(Arm &arm, const json &request) {
   return std::move(*reply);
 }
 
+std::optional<std::vector<int64_t>>
+RowRun::time(Arm &arm, int64_t warm, int64_t samples, int64_t inner) {
+  std::optional<json> reply = ask(
+      arm,
+      {{"do", "time"}, {"warm", warm}, {"samples", samples}, {"inner", inner}});
+  if (!reply)
+    return std::nullopt;
+  std::optional<std::vector<int64_t>> times = samplesOf(*reply, samples);
+  if (!times)
+    fail(arm, "failed",
+         fmt::format("printed garbage: expected {} times in nanoseconds, "
+                     "found {:.80}",
+                     samples, reply->dump()));
+  return times;
+}
+
 void RowRun::prepare(int index) {
   Arm &arm = arms[index];
   progress(fmt::format("preparing {}", arm.name));
@@ -167,9 +200,22 @@ void RowRun::prepare(int index) {
       judge(index, "before");
     if (arm.isActive)
       calibrate(arm);
+    checkMemory(arm);
   }
   if (arm.worker->isAlive())
     arm.worker->stop();
+}
+
+void RowRun::checkMemory(Arm &arm) {
+  if (!memory->guardsIntact()) {
+    memory->mendGuards();
+    fail(arm, "wrong", "bytes outside its outputs were overwritten");
+  }
+  if (hashes(memory->inputs()) != inputHashes) {
+    fail(arm, "wrong", "its inputs were overwritten");
+    if (Result<void> status = fillInputs(options.seed); !status)
+      arm.json["why"] = status.error().message;
+  }
 }
 
 void RowRun::judge(int index, const char *when) {
@@ -208,15 +254,13 @@ void RowRun::calibrate(Arm &arm) {
   // long enough for that not to matter.
   int64_t inner = 1;
   for (int pass = 0; pass < 2; ++pass) {
-    std::optional<json> reply = ask(
-        arm,
-        {{"do", "time"}, {"warm", inner}, {"samples", 3}, {"inner", inner}});
-    if (!reply)
+    std::optional<std::vector<int64_t>> samples =
+        time(arm, /*warm=*/inner, /*samples=*/3, inner);
+    if (!samples)
       return;
-    auto samples = (*reply)["nanoseconds"].get<std::vector<double>>();
-    arm.callNanoseconds =
-        std::max(*std::min_element(samples.begin(), samples.end()), 1.0) /
-        static_cast<double>(inner);
+    int64_t least = *std::min_element(samples->begin(), samples->end());
+    arm.callNanoseconds = static_cast<double>(std::max<int64_t>(least, 1)) /
+                          static_cast<double>(inner);
     if (arm.callNanoseconds * static_cast<double>(inner) > sampleNanoseconds)
       break;
     inner = static_cast<int64_t>(
@@ -289,20 +333,20 @@ void RowRun::turn(int index) {
     return;
   memory->poison(index);
   arm.worker->resume();
-  std::optional<json> reply = ask(arm, {{"do", "time"},
-                                        {"warm", arm.warm},
-                                        {"samples", arm.samples},
-                                        {"inner", arm.inner}});
+  std::optional<std::vector<int64_t>> times =
+      time(arm, arm.warm, arm.samples, arm.inner);
   if (arm.worker->isAlive())
     arm.worker->stop();
-  if (!reply)
+  if (!times)
     return;
-  arm.json["samples"].push_back((*reply)["nanoseconds"]);
+  arm.json["samples"].push_back(*times);
   arm.json["outputHashes"].push_back(hashes(memory->outputs(index)));
   bool intact = memory->guardsIntact();
   arm.json["guards"].push_back(intact);
-  if (!intact)
+  if (!intact) {
+    memory->mendGuards();
     fail(arm, "wrong", "bytes outside its outputs were overwritten");
+  }
 }
 
 void RowRun::runRounds() {
@@ -394,6 +438,7 @@ json RowRun::run() {
     return without("failed", status.error().message);
   if (Result<void> status = fillInputs(options.seed); !status)
     return without("failed", status.error().message);
+  inputHashes = hashes(memory->inputs());
   for (size_t i = 0; i < arms.size(); ++i)
     prepare(static_cast<int>(i));
   planTurns();

@@ -61,7 +61,12 @@ private:
   void turn(int index);
   /// Sends a request; a failure ends the arm.
   std::optional<nlohmann::json> ask(Arm &arm, const nlohmann::json &request);
+  /// The sample times of a "time" request; nothing when the arm failed.
+  std::optional<std::vector<int64_t>> time(Arm &arm, int64_t warm,
+                                           int64_t samples, int64_t inner);
   void fail(Arm &arm, const std::string &status, const std::string &why);
+  /// Fails an arm that wrote where it must not, and mends the damage.
+  void checkMemory(Arm &arm);
   /// Judges every element of an arm's outputs.
   void judge(int index, const char *when);
   nlohmann::json hashes(const std::vector<SharedArray> &arrays) const;
@@ -78,6 +83,8 @@ private:
   std::optional<SharedMemory> memory;
   std::vector<Arm> arms;
   std::vector<std::vector<int>> orders;
+  /// Of the inputs that the arms are prepared with.
+  nlohmann::json inputHashes;
   nlohmann::json result;
 };
 

@@ -217,8 +217,11 @@ Result<nlohmann::json> Worker::ask(const nlohmann::json &request,
   buffered.erase(0, end + 1);
   nlohmann::json reply =
       nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
-  auto status = reply.is_object() ? reply.find("status") : reply.end();
-  if (!reply.is_object() || status == reply.end() || !status->is_string())
+  // What every reply has, and what any may have, of the right kind.
+  bool isReply = reply.is_object() && reply.contains("status");
+  for (const char *field : {"status", "why", "version", "mathMode"})
+    isReply = isReply && (!reply.contains(field) || reply[field].is_string());
+  if (!isReply)
     return fail(fmt::format(
         "printed garbage instead of a reply: {:.80}",
         nlohmann::json(text).dump(-1, ' ', true,

@@ -50,6 +50,7 @@ struct BenchOptions {
   int samples = 5;
   double rowSeconds = 20;
   std::string seedText = "1";
+  double answerSeconds = 180;
   uint64_t seed = 1;
   bool restart = false;
 
@@ -294,6 +295,7 @@ private:
     how.rounds = options.rounds;
     how.samples = options.samples;
     how.rowSeconds = options.rowSeconds;
+    how.answerSeconds = options.answerSeconds;
     how.seed = options.seed;
     how.logFolder = makeLogFolder();
     bench::Runner runner(how, ceilingsFrom(*ceilings));
@@ -455,6 +457,9 @@ Action addBench(CLI::App &app) {
                    "time for the timed calls of a row")
       ->check(CLI::Range(0.01, 1e6));
   verb->add_option("--seed", options->seedText, "seed of the inputs");
+  verb->add_option("--answer-seconds", options->answerSeconds,
+                   "the longest an arm may take for one answer")
+      ->check(CLI::Range(0.1, 1e6));
   verb->add_option("--machine", options->machine,
                    "short name of this machine in the result");
   verb->add_option("--json", options->json, "result file");

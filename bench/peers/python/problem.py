@@ -31,8 +31,8 @@ class Problem:
     one that works on the shared memory needs neither.
     """
 
-    # (int (*)(void *), void *) as addresses where the compiled entry is called
-    # without Python; run() is not used then.
+    # (int (*)(void *), void *) as addresses where a compiled entry is called
+    # without Python, as `native` rows must be; run() is not used then.
     native = None
 
     def __init__(self):

@@ -146,17 +146,16 @@ class Server:
 
     def prepare(self, request):
         self.release()
-        if request["boundary"] == "native" and not self.timer:
+        if not self.timer:
             raise RuntimeError(
                 "found no libtessera_bench_timer.so beside the program that "
                 "TESSERA_PROGRAM names")
         request["timer"] = self.timer
         self.arrays = map_arrays(request)
         self.problem = self.peer.prepare(request, self.arrays)
-        if (request["boundary"] == "native") != bool(self.problem.native):
+        if request["boundary"] == "native" and not self.problem.native:
             self.release()
-            raise Unsupported("has no entry of its own to call at the boundary "
-                              f"'{request['boundary']}'")
+            raise Unsupported("has no compiled entry to call")
         return {"identity": self.problem.identity,
                 "detail": self.problem.detail}
 

@@ -1,0 +1,139 @@
+#===- test_faults.py - Peers that fail do not harm a run --------------------===#
+#
+# Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+#===-------------------------------------------------------------------------===#
+"""Runs `tessera bench` beside the modes of faulty_peer.py: each failure stands
+in the result with its reason, the other arms are measured all the same, and the
+exit status says that something failed. TESSERA_BINARY names the program; without
+it build/release/bin/tessera is tested."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+PEER = pathlib.Path(__file__).resolve().parent / "faulty_peer.py"
+
+
+def program():
+    return os.environ.get("TESSERA_BINARY",
+                          str(ROOT / "build/release/bin/tessera"))
+
+
+class Run:
+    """One row with these modes as its peers."""
+
+    def __init__(self, modes, *options, statuses=None):
+        with tempfile.TemporaryDirectory() as folder:
+            peers = [{"name": mode, "status": "ok",
+                      "command": [sys.executable, str(PEER), mode]}
+                     for mode in modes]
+            for name, why in (statuses or {}).items():
+                peers.append({"name": name, "status": "missing", "why": why})
+            (pathlib.Path(folder) / "peers.json").write_text(
+                json.dumps({"peers": peers}))
+            file = pathlib.Path(folder) / "result.json"
+            start = time.monotonic()
+            self.process = subprocess.run(
+                [program(), "bench", "copy", "--dims", "rows=4,cols=8",
+                 "--boundary", "native", "--peers", "all", "--rounds", "2",
+                 "--samples", "2", "--answer-seconds", "2",
+                 "--json", str(file), *options],
+                env={**os.environ, "TESSERA_PEERS_DIR": folder,
+                     "TESSERA_BENCH_DIR": str(ROOT / "bench")},
+                capture_output=True, text=True, timeout=300)
+            self.seconds = time.monotonic() - start
+            self.result = json.loads(file.read_text())
+        self.row = self.result["rows"][0]
+        self.arms = {arm["name"]: arm for arm in self.row["arms"]}
+
+
+# Mode: (status, a part of the reason).
+FAULTS = {
+    "absent": ("failed", "exited with status 3"),
+    "mute": ("failed", "exited with status 0"),
+    "crash": ("failed", "signal 11"),
+    "exit": ("failed", "exited with status 7"),
+    "garbage": ("failed", "garbage"),
+    "endless": ("failed", "garbage"),
+    "kinds": ("failed", "garbage"),
+    "samples": ("failed", "garbage"),
+    "negative": ("failed", "garbage"),
+    "hang": ("failed", "no answer within 2 s"),
+    "wrong": ("wrong", "before timing"),
+    "late": ("wrong", "after timing"),
+    "outside": ("wrong", "outside its outputs"),
+    "inputs": ("wrong", "its inputs were overwritten"),
+}
+
+
+@unittest.skipUnless(os.access(program(), os.X_OK),
+                     f"{program()} is not built")
+class FaultsTest(unittest.TestCase):
+    def check_measured(self, run, *names):
+        for name in names:
+            arm = run.arms[name]
+            self.assertEqual(arm["status"], "ok", arm["why"])
+            self.assertEqual(len(arm["samples"]), len(run.row["order"]), name)
+            self.assertTrue(arm["verification"]["after"], name)
+
+    def test_each_fault_stands_in_the_row(self):
+        run = Run([*FAULTS, "good"])
+        self.assertEqual(run.process.returncode, 1, run.process.stderr)
+        for mode, (status, why) in FAULTS.items():
+            with self.subTest(mode=mode):
+                arm = run.arms[mode]
+                self.assertEqual(arm["status"], status, arm["why"])
+                self.assertIn(why, arm["why"])
+                self.assertIn(f"  {mode}: {status}", run.process.stdout)
+        self.check_measured(run, "tessera", "tessera-control", "good")
+        self.assertEqual(run.row["status"], "ok", run.row["why"])
+        # Two seconds for the arm that hangs.
+        self.assertLess(run.seconds, 120)
+
+    def test_inputs_changed_in_a_round_fail_the_row(self):
+        run = Run(["inputs-late", "good"])
+        self.assertEqual(run.process.returncode, 1)
+        self.assertEqual(run.row["status"], "failed")
+        self.assertIn("inputs", run.row["why"])
+
+    def test_good_run_passes(self):
+        run = Run(["good", "refuse", "boundary"], statuses={"gone": "no such wheel"})
+        self.assertEqual(run.process.returncode, 0,
+                         run.process.stdout + run.process.stderr)
+        self.assertEqual(run.arms["refuse"]["status"], "unsupported")
+        self.assertIn("copies only", run.arms["refuse"]["why"])
+        # Another boundary is another measurement.
+        self.assertEqual(run.arms["boundary"]["status"], "unsupported")
+        self.assertIn("'native'", run.arms["boundary"]["why"])
+        self.assertEqual(run.arms["boundary"]["samples"], [])
+        self.assertIn("gone is missing: no such wheel", run.process.stdout)
+        listed = {peer["name"]: peer for peer in run.result["peers"]}
+        self.assertEqual(listed["gone"]["why"], "no such wheel")
+
+    def test_slow_arm_shows_its_time(self):
+        run = Run(["slow"])
+        self.check_measured(run, "slow")
+        self.assertGreaterEqual(run.arms["slow"]["statistics"]["median"], 2e6)
+        self.assertEqual(run.row["verdict"]["result"], "ahead")
+        self.assertLess(run.row["verdict"]["ratio"], 0.01)
+
+    def test_unknown_peer(self):
+        with tempfile.TemporaryDirectory() as folder:
+            process = subprocess.run(
+                [program(), "bench", "copy", "--peers", "nobody"],
+                env={**os.environ, "TESSERA_PEERS_DIR": folder},
+                cwd=folder, capture_output=True, text=True, timeout=60)
+        self.assertEqual(process.returncode, 2)
+        self.assertIn("unknown peer 'nobody'", process.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

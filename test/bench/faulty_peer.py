@@ -1,0 +1,129 @@
+#===- faulty_peer.py - A peer that misbehaves on request --------------------===#
+#
+# Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#
+#===-------------------------------------------------------------------------===#
+"""faulty_peer.py MODE: a worker for the operator `copy`, for tests alone.
+
+Modes: good, and slow (correct, 2 ms a call); absent (ends at once), mute (ends
+without a description), crash, hang, exit (while it is timed), refuse (has no
+such operator), garbage (no JSON), kinds (JSON of the wrong kinds), samples (too
+few of them), negative (times below 0), endless (a reply without an end), wrong
+(one element differs), late (right at first, wrong while it is timed), inputs
+(writes to them), inputs-late (only after the calibration), outside (writes past
+its output), boundary (is measured at
+another one). Needs nothing but the standard library.
+"""
+
+import json
+import mmap
+import os
+import signal
+import sys
+import time
+
+MODE = sys.argv[1]
+REPLIES = int(os.environ["TESSERA_BENCH_REPLY"])
+
+
+class Copy:
+    """The problem: two arrays of the shared memory."""
+
+    def __init__(self, request):
+        descriptor = os.open(request["memory"], os.O_RDWR)
+        self.turns = 0
+        self.memory = mmap.mmap(descriptor, request["bytes"])
+        os.close(descriptor)
+        places = {}
+        for array in request["arrays"]:
+            elements = 1
+            for extent in array["extents"]:
+                elements *= extent
+            places[array["output"]] = (array["offset"], 4 * elements)
+        (self.source, self.bytes), (self.target, _) = (places[False],
+                                                       places[True])
+
+    def run(self, timed):
+        if MODE == "slow":
+            time.sleep(0.002)
+        data = bytearray(
+            self.memory[self.source:self.source + self.bytes])
+        if MODE == "wrong" or (MODE == "late" and timed):
+            data[3] ^= 0x40
+        self.memory[self.target:self.target + self.bytes] = bytes(data)
+        # The harness calibrates with two turns at most.
+        if MODE == "inputs" or (MODE == "inputs-late" and self.turns > 2):
+            self.memory[self.source] ^= 1
+        if MODE == "outside":
+            end = self.target + self.bytes
+            self.memory[end:end + 4] = b"over"
+
+
+def send(text):
+    os.write(REPLIES, text.encode())
+
+
+def timed(problem, request):
+    if MODE == "crash":
+        os.kill(os.getpid(), signal.SIGSEGV)
+    if MODE == "hang":
+        time.sleep(3600)
+    if MODE == "exit":
+        os._exit(7)
+    if MODE == "garbage":
+        send("now measuring ...\n")
+        return None
+    if MODE == "endless":
+        while True:
+            send("x" * 65536)
+    if MODE == "kinds":
+        return {"nanoseconds": [{"a": 1}] * request["samples"]}
+    if MODE == "samples":
+        return {"nanoseconds": [1000] * (request["samples"] - 1)}
+    if MODE == "negative":
+        return {"nanoseconds": [-5] * request["samples"]}
+    problem.turns += 1
+    for _ in range(request["warm"]):
+        problem.run(True)
+    totals = []
+    for _ in range(request["samples"]):
+        start = time.perf_counter_ns()
+        for _ in range(request["inner"]):
+            problem.run(True)
+        totals.append(time.perf_counter_ns() - start)
+    return {"nanoseconds": totals}
+
+
+def main():
+    if MODE == "absent":
+        return 3
+    problem = None
+    for line in sys.stdin:
+        request = json.loads(line)
+        what = request["do"]
+        reply = {}
+        if what == "describe":
+            if MODE == "mute":
+                return 0
+            reply = {"name": MODE, "version": "1", "mathMode": "IEEE",
+                     "boundaries": ["call"] if MODE == "boundary"
+                     else ["native", "call"]}
+        elif what == "prepare":
+            if MODE == "refuse" or request["operator"] != "copy":
+                reply = {"status": "unsupported", "why": "copies only"}
+            else:
+                problem = Copy(request)
+        elif what == "run":
+            problem.run(False)
+        elif what == "time":
+            reply = timed(problem, request)
+        if reply is not None:
+            send(json.dumps({"status": "ok", **reply}) + "\n")
+        if what == "quit":
+            return 0
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
