@@ -10,9 +10,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "command_line.h"
-#include "files.h"
-#include "render.h"
+#include "tools/tessera/command_line.h"
+#include "tools/tessera/files.h"
+#include "tools/tessera/render.h"
 
 #include "bench/core/environment.h"
 #include "bench/core/result.h"
