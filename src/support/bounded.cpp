@@ -477,6 +477,10 @@ void Summation::add(const Bounded &term) {
   if (std::isfinite(term.value)) {
     accumulate(term.value);
     radius += term.radius;
+    positiveReach +=
+        std::max(0.0L, std::min(term.radius, term.value + term.radius));
+    negativeReach +=
+        std::max(0.0L, std::min(term.radius, term.radius - term.value));
     largest = std::max(largest, std::fabs(term.value) + term.radius);
     // The term may be zero instead.
     if (term.outcomes & Zero)
@@ -516,10 +520,11 @@ void Summation::addProduct(long double a, long double b) {
   static const long double normalF32 = std::ldexp(1.0L, -126);
   static const long double normalF64 = std::ldexp(1.0L, -1022);
   bool wide = arithmetic->compute == DType::F64;
-  if (size < (wide ? normalF64 : normalF32))
-    radius += format.minSubnormal();
-  else
-    radius += size * (wide ? unitF64 : unitF32);
+  long double rounding = size < (wide ? normalF64 : normalF32)
+                             ? format.minSubnormal()
+                             : size * (wide ? unitF64 : unitF32);
+  radius += rounding;
+  (product > 0 ? positiveReach : negativeReach) += rounding;
 }
 
 Bounded Summation::finish(std::optional<int64_t> depth) const {
@@ -558,13 +563,18 @@ Bounded Summation::finish(int64_t depth, double meanDepth,
                    : infinity;
   if (count > 1)
     rounding += count * ownError * ownError * magnitude;
-  // A partial sum may leave the range although the whole does not: the largest
-  // is that of the positive terms, the smallest that of the negative ones.
-  long double slack = radius + rounding + size * count * ownError;
+  // A partial sum may leave the range although the whole does not. Rounding is
+  // monotonic, so none is above the computed sum of the positive terms alone or
+  // below that of the negative ones.
+  long double stretch =
+      growth < 1 ? 1 + growth / (1 - growth) + count * ownError : infinity;
+  auto mayPass = [&](long double sum) {
+    return sum > 0 && !(sum * stretch <= format.maxFinite);
+  };
   unsigned possible = outcomes & ~static_cast<unsigned>(Zero);
-  if (!(positive + slack <= format.maxFinite))
+  if (mayPass(positive + positiveReach))
     possible |= PlusInfinity;
-  if (!(negative + slack <= format.maxFinite))
+  if (mayPass(negative + negativeReach))
     possible |= MinusInfinity;
   bool mayBePlus = sawPositiveInfinity || (possible & PlusInfinity) != 0;
   bool mayBeMinus = sawNegativeInfinity || (possible & MinusInfinity) != 0;

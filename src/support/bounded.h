@@ -271,6 +271,9 @@ private:
   /// The sums of the positive terms and of the negative ones' magnitudes.
   long double positive = 0;
   long double negative = 0;
+  /// How far the terms' radii reach beyond these.
+  long double positiveReach = 0;
+  long double negativeReach = 0;
   /// The largest magnitude that a term may have.
   long double largest = 0;
   long double radius = 0;
