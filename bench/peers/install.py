@@ -31,7 +31,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 
 # The allocator keeps what it has: a library that allocates its results does not
 # pay for fresh pages in each call.
-KEEP_MEMORY = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "4294967296",
+KEEP_MEMORY = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": "2000000000",
                "MALLOC_TOP_PAD_": "67108864"}
 
 # Environments: packages by name of the environment, and the GB they need.

@@ -153,8 +153,21 @@ def function(request, names):
         raise Unsupported("attention does not return its log-sum")
     body = OPERATORS[operator]
 
+    narrow = {"bf16": jnp.bfloat16, "f16": jnp.float16}.get(request["dtype"])
+
+    def is_float(value):
+        return jnp.issubdtype(value.dtype, jnp.floating)
+
     def call(*values):
-        return tuple(body(dict(zip(names, values)), settings))
+        # Every operation would round to a narrow type.
+        if narrow:
+            values = [value.astype(jnp.float32) if is_float(value) else value
+                      for value in values]
+        results = body(dict(zip(names, values)), settings)
+        if narrow:
+            results = [result.astype(narrow) if is_float(result) else result
+                       for result in results]
+        return tuple(results)
 
     call.__name__ = operator
     return call

@@ -35,7 +35,9 @@ class Peer:
         if direct:
             problem = Direct(direct(inputs, settings, outputs))
         else:
-            function = torch_operators.OPERATORS[operator]
+            function = torch_operators.widened(
+                torch_operators.OPERATORS[operator], operator,
+                request["dtype"])
             ordered = torch_operators.matched(
                 operator, function(inputs, settings), outputs)
             problem = CopiedOutputs(lambda: function(inputs, settings),

@@ -94,7 +94,8 @@ class Peer:
         inputs, outputs = torch_operators.tensors(request, arrays)
         settings, operator = request["settings"], request["operator"]
         names = list(inputs)
-        function = torch_operators.OPERATORS[operator]
+        function = torch_operators.widened(
+            torch_operators.OPERATORS[operator], operator, request["dtype"])
         ordered = torch_operators.matched(
             operator, function(inputs, settings), outputs)
 
@@ -118,7 +119,8 @@ class Peer:
         inputs, outputs = torch_operators.tensors(request, arrays)
         settings, operator = request["settings"], request["operator"]
         names = list(inputs)
-        function = torch_operators.OPERATORS[operator]
+        function = torch_operators.widened(
+            torch_operators.OPERATORS[operator], operator, request["dtype"])
         given = []
 
         def backend(graph, examples):

@@ -176,6 +176,29 @@ DIRECT = {
     "bmm": direct_bmm,
 }
 
+# Single functions of PyTorch, which keep their intermediate values in f32 where
+# arrays are narrower. A chain of operators would round after each.
+WHOLE = {"copy", "add", "transpose", "row_sum", "row_max", "row_mean", "col_sum",
+         "arg_max", "softmax", "layer_norm", "rms_norm", "cumsum", "embedding",
+         "bmm", "attention", "sort", "top_k"}
+
+
+def widened(function, operator, dtype):
+    """The function with narrow arrays converted to f32 first, as one writes it
+    for full accuracy, where it is a chain."""
+    if operator in WHOLE or dtype not in ("bf16", "f16"):
+        return function
+
+    def call(i, s):
+        wide = {name: value.float() if value.is_floating_point() else value
+                for name, value in i.items()}
+        narrow = TYPES[dtype]
+        return tuple(result.to(narrow) if result.is_floating_point()
+                     else result for result in function(wide, s))
+
+    return call
+
+
 NOTES = {
     "masked_softmax": "a row where nothing is visible gives NaN",
 }
