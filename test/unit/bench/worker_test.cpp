@@ -115,13 +115,13 @@ TEST(BenchMemory, RequestsMustLieWithin) {
   };
   json good = {
       {"name", "x"}, {"dtype", "f32"}, {"extents", {4}}, {"offset", 0}};
-  EXPECT_TRUE(arrays({good}));
+  EXPECT_TRUE(arrays(json::array({good})));
   json far = good;
   far["offset"] = memory->size() - 8;
-  EXPECT_FALSE(arrays({far}));
+  EXPECT_FALSE(arrays(json::array({far})));
   json odd = good;
   odd["dtype"] = "f31";
-  EXPECT_FALSE(arrays({odd}));
+  EXPECT_FALSE(arrays(json::array({odd})));
   EXPECT_FALSE(requestArrays(json::object(), *memory));
 }
 
