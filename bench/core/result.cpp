@@ -153,8 +153,10 @@ Result<PartialResult> PartialResult::open(const std::string &file,
     while (std::getline(stream, line)) {
       json row = json::parse(line, nullptr, false);
       // The last line may have been cut off.
-      if (row.is_object() && row.contains("id"))
-        partial.rows[row["id"].get<std::string>()] = std::move(row);
+      if (!row.is_object() || !row.contains("id"))
+        continue;
+      std::string id = row["id"];
+      partial.rows[id] = std::move(row);
     }
   }
   stream.close();
