@@ -67,6 +67,20 @@ Kernel sigmoidPair() {
       });
 }
 
+Kernel affineLeaky() {
+  return kernel(
+      "affine_leaky", "x, y, scale = 0.375, shift = -0.25, slope = 0.1",
+      [](View<const Float, 2> x, View<Float, 2> y, Scalar<Float> scale,
+         Scalar<Float> shift, Scalar<Float> slope) {
+        Dim rows = dim("rows", x.extent(0));
+        Dim cols = dim("cols", x.extent(1));
+        for (auto row : parallel(rows)) {
+          Tile z = load(x(row, cols)) * scale + shift;
+          store(y(row, cols), max(z, slope * z));
+        }
+      });
+}
+
 Kernel swiglu() {
   return kernel(
       "swiglu", "gate, up, y",

@@ -32,6 +32,23 @@ Kernel gemm() {
                 });
 }
 
+Kernel gemmAffineLeaky() {
+  return kernel(
+      "gemm_affine_leaky", "a, b, c, scale = 0.375, shift = -0.25, slope = 0.1",
+      [](View<const Float, 2> a, View<const Float, 2> b, View<Float, 2> c,
+         Scalar<Float> scale, Scalar<Float> shift, Scalar<Float> slope) {
+        Dim m = dim("m", c.extent(0)), n = dim("n", c.extent(1));
+        Dim k = dim("k", a.extent(1));
+        Blocks down = blocks(m, tunable("block_m", {32, 64, 128}));
+        Blocks across = blocks(n, tunable("block_n", {64, 32, 128}));
+        for (auto [i, j] : parallel(down, across)) {
+          Tile product = contract(load(a(i, k)), load(b(k, j)), k);
+          Tile z = product * scale + shift;
+          store(c(i, j), max(z, slope * z));
+        }
+      });
+}
+
 Kernel bmm() {
   return kernel("bmm", "a, b, c, trans_a = false, trans_b = false",
                 [](View<const Float, 3> a, View<const Float, 3> b,

@@ -48,10 +48,12 @@ Kernel geluResidual();
 Kernel geluPair();
 Kernel sigmoidPair();
 Kernel swiglu();
+Kernel affineLeaky();
 Kernel rope();
 
 // contractions.cpp
 Kernel gemm();
+Kernel gemmAffineLeaky();
 Kernel bmm();
 
 // attention.cpp

@@ -483,8 +483,8 @@ class RowAudit:
             found[item["arm"]] = item
         arms = {arm["name"]: arm for arm in self.arms}
         for name, arm in arms.items():
-            if arm["role"] == "peer" and arm["status"] == "ok" and \
-                    name not in found:
+            if arm["role"] in ("peer", "variant") and \
+                    arm["status"] == "ok" and name not in found:
                 self.report(name, "comparisons", "found none with this arm")
         for name, item in found.items():
             arm = arms.get(name)

@@ -122,7 +122,7 @@ CHECKED = Record({"output": TEXT, "elements": COUNT, "compared": COUNT,
                  {"maxError": NUMBER, "bound": NUMBER, "boundUsed": NUMBER,
                   "factor": NUMBER, "hash": HASH})
 ARM = Record(
-    {"name": TEXT, "role": one_of("subject", "control", "peer"),
+    {"name": TEXT, "role": one_of("subject", "control", "variant", "peer"),
      "status": one_of("ok", "wrong", "failed", "unsupported", "missing"),
      "boundary": BOUNDARY, "threads": POSITIVE},
     {"peer": TEXT, "why": TEXT, "version": TEXT, "mathMode": TEXT,

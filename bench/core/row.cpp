@@ -105,6 +105,9 @@ Result<RowSpec> RowSpec::fromJson(const json &source) {
     row.present = source.value("present", std::vector<std::string>());
     row.boundary = source.value("boundary", "native");
     row.threads = source.value("threads", 1);
+    for (const json &variant : source.value("variants", json::array()))
+      row.variants.push_back(
+          {variant.at("name").get<std::string>(), variant.at("steps")});
   } catch (const json::exception &error) {
     return usage(
         fmt::format("row {}: {}", source.dump().substr(0, 200), error.what()));
@@ -148,7 +151,7 @@ Result<Suite> readSuite(const std::string &file) {
                             {"dims", dims},
                             {"boundary", boundary.at(0)},
                             {"threads", boundary.at(1)}};
-              for (const char *optional : {"settings", "present"})
+              for (const char *optional : {"settings", "present", "variants"})
                 if (group.contains(optional))
                   entry[optional] = group[optional];
               Result<RowSpec> row = RowSpec::fromJson(entry);

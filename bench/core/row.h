@@ -16,6 +16,14 @@
 
 namespace tessera::bench {
 
+/// Another way to compute a row with Tessera's kernels: a second arm.
+struct Variant {
+  std::string name;
+  /// Operators one after another: {"operator", "dims": {own: row's},
+  /// "arrays": {own: row's, or "$NAME" for one between steps}}.
+  nlohmann::json steps;
+};
+
 /// An operator at certain extents, measured at one boundary.
 struct RowSpec {
   std::string operatorName;
@@ -28,6 +36,7 @@ struct RowSpec {
   std::string boundary = "native";
   /// 0 for all.
   int threads = 1;
+  std::vector<Variant> variants = {};
 
   /// "softmax/f32/rows=17,cols=65/native/1".
   std::string id() const;

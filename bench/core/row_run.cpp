@@ -92,6 +92,11 @@ void RowRun::listArms() {
   };
   add("tessera", "subject", nullptr);
   add("tessera-control", "control", nullptr);
+  for (const Variant &variant : row.variants) {
+    add("tessera-" + variant.name, "variant", nullptr);
+    arms.back().variant = &variant;
+    arms.back().json["steps"] = variant.steps;
+  }
   for (const Peer &peer : options.peers)
     if (peer.status == "ok")
       add(peer.name, "peer", &peer);
@@ -181,6 +186,8 @@ void RowRun::prepare(int index) {
   request["do"] = "prepare";
   request["memory"] = memory->path();
   request["bytes"] = memory->size();
+  if (arm.variant)
+    request["steps"] = arm.variant->steps;
   request["arrays"] = json::array();
   for (const auto *list : {&memory->inputs(), &memory->outputs(index)})
     for (const SharedArray &array : *list)

@@ -40,9 +40,10 @@ public:
 private:
   struct Arm {
     std::string name;
-    /// "subject", "control" or "peer".
+    /// "subject", "control", "variant" or "peer".
     std::string role;
     const Peer *peer = nullptr;
+    const Variant *variant = nullptr;
     Worker *worker = nullptr;
     nlohmann::json json;
     bool isActive = false;

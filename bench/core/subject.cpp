@@ -15,8 +15,11 @@
 #include "session/session.h"
 #include "support/hash.h"
 #include "support/timing.h"
+#include "tessera/npy.h"
 
 #include <cstdlib>
+#include <functional>
+#include <map>
 
 namespace tessera::bench {
 
@@ -24,38 +27,57 @@ using nlohmann::json;
 
 namespace {
 
-/// What all boundaries share: the kernel and its arguments.
+/// One kernel of a row and its arguments.
+struct Step {
+  session::Compilation compilation;
+  std::vector<Argument> arguments;
+
+  const Executable &executable() const { return compilation.kernel.executable; }
+};
+
+/// What all boundaries share: kernels that run one after another, mostly one,
+/// and the arrays between them.
+struct Steps {
+  std::vector<Step> list;
+  std::vector<std::unique_ptr<Array>> temporaries;
+  LaunchOptions options;
+};
+
 class SubjectProblem : public Problem {
 public:
-  SubjectProblem(session::Compilation compilation,
-                 std::vector<Argument> arguments, int threads)
-      : compilation(std::move(compilation)), arguments(std::move(arguments)) {
-    options.threads = threads;
-  }
+  explicit SubjectProblem(Steps steps) : steps(std::move(steps)) {}
 
   void describe(json &reply) const override {
-    const CompiledKernel &kernel = compilation.kernel;
-    reply["identity"] = {
-        {"object", support::hashBytes(kernel.object).hex()},
-        {"ir", support::hashBytes(compilation.program.text()).hex()}};
-    json cold = json::object();
-    for (const StageTime &time : kernel.times)
-      cold[time.stage] = static_cast<int64_t>(time.seconds * 1e9);
+    support::Hasher objects, texts;
+    json cold = json::object(), plans = json::array(), reports = json::array();
+    WorkEstimate work;
+    size_t bytes = 0;
+    for (const Step &step : steps.list) {
+      const CompiledKernel &kernel = step.compilation.kernel;
+      objects.text(kernel.object);
+      texts.text(step.compilation.program.text());
+      for (const StageTime &time : kernel.times)
+        cold[time.stage] = cold.value(time.stage, int64_t{0}) +
+                           static_cast<int64_t>(time.seconds * 1e9);
+      plans.push_back(kernel.planSummary);
+      reports.push_back(json::parse(kernel.report, nullptr, false));
+      work.bytesRead += kernel.work.bytesRead;
+      work.bytesWritten += kernel.work.bytesWritten;
+      work.flops += kernel.work.flops;
+      bytes += kernel.object.size();
+    }
+    reply["identity"] = {{"object", objects.finish().hex()},
+                         {"ir", texts.finish().hex()}};
     reply["cold"] = cold;
-    reply["detail"] = {{"plan", kernel.planSummary},
-                       {"objectBytes", kernel.object.size()}};
-    reply["work"] = {{"bytesRead", kernel.work.bytesRead},
-                     {"bytesWritten", kernel.work.bytesWritten},
-                     {"flops", kernel.work.flops}};
-    reply["report"] = json::parse(kernel.report, nullptr, false);
+    reply["detail"] = {{"plans", plans}, {"objectBytes", bytes}};
+    reply["work"] = {{"bytesRead", work.bytesRead},
+                     {"bytesWritten", work.bytesWritten},
+                     {"flops", work.flops}};
+    reply["report"] = reports;
   }
 
 protected:
-  const Executable &executable() const { return compilation.kernel.executable; }
-
-  session::Compilation compilation;
-  std::vector<Argument> arguments;
-  LaunchOptions options;
+  Steps steps;
 };
 
 /// The stages' entries, one after another, on the calling thread.
@@ -64,15 +86,21 @@ public:
   using SubjectProblem::SubjectProblem;
 
   Result<void> bind() {
-    if (Result<void> status =
-            runtime::bindArguments(executable().info(), arguments, bound);
-        !status)
-      return status.error();
-    int64_t bytes = 0;
-    for (const Stage &stage : executable().info().stages)
-      bytes = std::max(bytes, stage.scratchBytes);
+    size_t bytes = 0;
+    for (const Step &step : steps.list) {
+      const ExecutableInfo &info = step.executable().info();
+      bound.push_back(std::make_unique<runtime::BoundArguments>());
+      if (Result<void> status =
+              runtime::bindArguments(info, step.arguments, *bound.back());
+          !status)
+        return status.error();
+      for (const Stage &stage : info.stages) {
+        bytes = std::max(bytes, static_cast<size_t>(stage.scratchBytes));
+        entries.push_back({stage.entry, stage.programs, bound.back().get()});
+      }
+    }
     scratch.reset(static_cast<unsigned char *>(
-        std::aligned_alloc(64, (static_cast<size_t>(bytes) + 64) / 64 * 64)));
+        std::aligned_alloc(64, (bytes + 64) / 64 * 64)));
     if (!scratch)
       return Error{ErrorFamily::Unsupported,
                    "bench.memory",
@@ -82,19 +110,25 @@ public:
   }
 
   int run() override {
-    for (const Stage &stage : executable().info().stages)
-      if (int32_t status = stage.entry(bound.data.data(), bound.strides.data(),
-                                       bound.scalars.data(), 0, stage.programs,
-                                       scratch.get()))
+    for (const Entry &entry : entries)
+      if (int32_t status = entry.function(
+              entry.bound->data.data(), entry.bound->strides.data(),
+              entry.bound->scalars.data(), 0, entry.programs, scratch.get()))
         return status;
     return 0;
   }
 
 private:
+  struct Entry {
+    StageEntry function;
+    int64_t programs;
+    const runtime::BoundArguments *bound;
+  };
   struct Free {
     void operator()(unsigned char *memory) const { std::free(memory); }
   };
-  runtime::BoundArguments bound;
+  std::vector<std::unique_ptr<runtime::BoundArguments>> bound;
+  std::vector<Entry> entries;
   std::unique_ptr<unsigned char, Free> scratch;
 };
 
@@ -104,41 +138,52 @@ public:
   using SubjectProblem::SubjectProblem;
 
   Result<void> bind() {
-    Result<PreparedLaunch> made = executable().prepare(arguments, options);
-    if (!made)
-      return made.error();
-    launch.emplace(std::move(*made));
+    for (const Step &step : steps.list) {
+      Result<PreparedLaunch> made =
+          step.executable().prepare(step.arguments, steps.options);
+      if (!made)
+        return made.error();
+      launches.push_back(std::move(*made));
+    }
     return {};
   }
 
-  int run() override { return launch->run().ok() ? 0 : 1; }
+  int run() override {
+    for (PreparedLaunch &launch : launches)
+      if (!launch.run().ok())
+        return 1;
+    return 0;
+  }
 
 private:
-  std::optional<PreparedLaunch> launch;
+  std::vector<PreparedLaunch> launches;
 };
 
-/// One checked launch.
+/// One checked launch per kernel.
 class CallProblem : public SubjectProblem {
 public:
   using SubjectProblem::SubjectProblem;
   Result<void> bind() { return {}; }
   int run() override {
-    return executable().launch(arguments, options).ok() ? 0 : 1;
+    for (const Step &step : steps.list)
+      if (!step.executable().launch(step.arguments, steps.options).ok())
+        return 1;
+    return 0;
   }
 };
 
 /// Trace, plan, compile, load and the first call.
 class ColdProblem : public SubjectProblem {
 public:
-  ColdProblem(session::Compilation compilation, std::vector<Argument> arguments,
-              int threads, const kernels::Operator &op,
+  ColdProblem(Steps steps, const kernels::Operator &op,
               session::RunRequest request)
-      : SubjectProblem(std::move(compilation), std::move(arguments), threads),
-        op(op), request(std::move(request)) {}
+      : SubjectProblem(std::move(steps)), op(op), request(std::move(request)) {}
   Result<void> bind() { return {}; }
   int run() override {
     Result<session::Compilation> made = compileOperator(op, request);
-    return made.ok() && made->kernel.executable.launch(arguments, options).ok()
+    return made.ok() && made->kernel.executable
+                            .launch(steps.list[0].arguments, steps.options)
+                            .ok()
                ? 0
                : 1;
   }
@@ -154,6 +199,94 @@ Result<std::unique_ptr<Problem>> make(Args &&...args) {
   if (Result<void> status = problem->bind(); !status)
     return status.error();
   return std::unique_ptr<Problem>(std::move(problem));
+}
+
+Error malformed(std::string message) {
+  return {ErrorFamily::Usage, "bench.worker", std::move(message), {}};
+}
+
+/// Arrays of a row by name; those whose name begins with '$' lie between steps.
+using RowArrays = std::map<std::string, TensorRef, std::less<>>;
+
+/// Compiles an operator and binds arrays: `names` maps its parameters.
+Result<void> addStep(Steps &steps, const RowSpec &row,
+                     const std::function<std::string(std::string_view)> &names,
+                     const RowArrays &arrays) {
+  const kernels::Operator *op = kernels::findOperator(row.operatorName);
+  if (!op)
+    return Error{ErrorFamily::Unsupported,
+                 "bench.operator",
+                 fmt::format("there is no operator '{}'", row.operatorName),
+                 {}};
+  session::RunRequest wanted = row.runRequest();
+  Result<session::Compilation> compiled = compileOperator(*op, wanted);
+  if (!compiled)
+    return compiled.error();
+  std::vector<Argument> arguments;
+  for (const ProgramParameter &parameter : compiled->program.parameters()) {
+    if (!parameter.isView) {
+      auto set = row.settings.find(parameter.name);
+      if (set == row.settings.end())
+        arguments.emplace_back(parameter.defaultValue);
+      else
+        std::visit(
+            [&](auto value) {
+              arguments.emplace_back(static_cast<double>(value));
+            },
+            set->second);
+      continue;
+    }
+    auto found = arrays.find(names(parameter.name));
+    if (found == arrays.end())
+      return malformed(
+          fmt::format("the request lacks array '{}'", names(parameter.name)));
+    arguments.emplace_back(found->second);
+  }
+  steps.list.push_back({std::move(*compiled), std::move(arguments)});
+  return {};
+}
+
+/// The steps of a variant: each an operator, its dimensions in terms of the
+/// row's, and its arrays in terms of the row's arrays and of arrays between
+/// steps.
+Result<void> addVariant(Steps &steps, const RowSpec &row, const json &list,
+                        RowArrays arrays) {
+  for (const json &entry : list) {
+    RowSpec step = row;
+    step.operatorName = entry.at("operator");
+    step.settings.clear();
+    step.present.clear();
+    step.dims.clear();
+    for (const auto &[name, value] : entry.at("dims").items()) {
+      auto found = row.dims.find(value.get<std::string>());
+      if (found == row.dims.end())
+        return malformed(fmt::format("a step names dimension {}, which the row "
+                                     "lacks",
+                                     value.dump()));
+      step.dims.emplace(name, found->second);
+    }
+    const json &given = entry.at("arrays");
+    auto names = [&](std::string_view parameter) {
+      return given.value(std::string(parameter), std::string(parameter));
+    };
+    const kernels::Operator *op = kernels::findOperator(step.operatorName);
+    for (const auto &[parameter, name] : given.items()) {
+      const kernels::ArrayInfo *info =
+          op ? kernels::findArray(*op, parameter) : nullptr;
+      if (!info || !name.get<std::string>().starts_with("$") ||
+          arrays.count(name.get<std::string>()))
+        continue;
+      Result<Array> made = Array::allocate(
+          row.dtype, kernels::arrayExtents(*info, step.dims, {}));
+      if (!made)
+        return made.error();
+      steps.temporaries.push_back(std::make_unique<Array>(std::move(*made)));
+      arrays.emplace(name.get<std::string>(), steps.temporaries.back()->view());
+    }
+    if (Result<void> status = addStep(steps, step, names, arrays); !status)
+      return status.error();
+  }
+  return {};
 }
 
 class Subject : public Arm {
@@ -172,75 +305,36 @@ public:
     Result<RowSpec> row = RowSpec::fromJson(request);
     if (!row)
       return row.error();
+    Result<std::vector<SharedArray>> list = requestArrays(request, memory);
+    if (!list)
+      return list.error();
+    RowArrays arrays;
+    for (const SharedArray &array : *list)
+      arrays.emplace(array.name, memory.view(array));
     const kernels::Operator *op = kernels::findOperator(row->operatorName);
-    if (!op)
-      return Error{ErrorFamily::Unsupported,
-                   "bench.operator",
-                   fmt::format("there is no operator '{}'", row->operatorName),
-                   {}};
-    Result<std::vector<SharedArray>> arrays = requestArrays(request, memory);
-    if (!arrays)
-      return arrays.error();
-    session::RunRequest wanted = row->runRequest();
-    for (const SharedArray &array : *arrays)
-      if (!array.isOutput)
-        wanted.inputs.emplace(array.name, memory.view(array));
-    Result<session::Compilation> compiled = compileOperator(*op, wanted);
-    if (!compiled)
-      return compiled.error();
-    Result<std::vector<Argument>> arguments =
-        bindRow(compiled->program, *row, *arrays, memory);
-    if (!arguments)
-      return arguments.error();
+    Steps steps;
+    steps.options.threads = row->threads;
+    Result<void> made =
+        request.contains("steps")
+            ? addVariant(steps, *row, request["steps"], arrays)
+            : addStep(
+                  steps, *row,
+                  [](std::string_view name) { return std::string(name); },
+                  arrays);
+    if (!made)
+      return made.error();
     if (row->boundary == "native" && row->threads == 1)
-      return make<NativeProblem>(std::move(*compiled), std::move(*arguments),
-                                 row->threads);
+      return make<NativeProblem>(std::move(steps));
     if (row->boundary == "native")
-      return make<PreparedProblem>(std::move(*compiled), std::move(*arguments),
-                                   row->threads);
-    if (row->boundary == "cold")
-      return make<ColdProblem>(std::move(*compiled), std::move(*arguments),
-                               row->threads, *op, wanted);
+      return make<PreparedProblem>(std::move(steps));
+    if (row->boundary == "cold" && op && steps.list.size() == 1)
+      return make<ColdProblem>(std::move(steps), *op, row->runRequest());
     if (row->boundary == "call" || row->boundary == "batch")
-      return make<CallProblem>(std::move(*compiled), std::move(*arguments),
-                               row->threads);
+      return make<CallProblem>(std::move(steps));
     return Error{ErrorFamily::Unsupported,
                  "bench.boundary",
                  fmt::format("no boundary '{}' on the CPU", row->boundary),
                  {}};
-  }
-
-private:
-  static Result<std::vector<Argument>>
-  bindRow(const Program &program, const RowSpec &row,
-          const std::vector<SharedArray> &arrays, const SharedMemory &memory) {
-    std::vector<Argument> arguments;
-    for (const ProgramParameter &parameter : program.parameters()) {
-      if (!parameter.isView) {
-        auto set = row.settings.find(parameter.name);
-        if (set == row.settings.end())
-          arguments.emplace_back(parameter.defaultValue);
-        else
-          std::visit(
-              [&](auto value) {
-                arguments.emplace_back(static_cast<double>(value));
-              },
-              set->second);
-        continue;
-      }
-      auto found = std::find_if(arrays.begin(), arrays.end(),
-                                [&](const SharedArray &array) {
-                                  return array.name == parameter.name;
-                                });
-      if (found == arrays.end())
-        return Error{
-            ErrorFamily::Usage,
-            "bench.worker",
-            fmt::format("the request lacks array '{}'", parameter.name),
-            {}};
-      arguments.emplace_back(memory.view(*found));
-    }
-    return arguments;
   }
 };
 

@@ -133,6 +133,18 @@ Result<OracleResult> swiglu(const OracleArgs &args) {
   return resultOf("y", y.take());
 }
 
+Result<OracleResult> affineLeaky(const OracleArgs &args) {
+  Inputs inputs(args);
+  Floats x = inputs.floats("x", 2);
+  if (inputs.error())
+    return *inputs.error();
+  AffineLeaky leaky(inputs, args.arithmetic);
+  FloatOutput y(args, x.extents);
+  for (int64_t i = 0; i < elementCount(x.extents); ++i)
+    y.push(leaky(x.bounded(i)));
+  return resultOf("y", y.take());
+}
+
 Result<OracleResult> rope(const OracleArgs &args) {
   Inputs inputs(args);
   Floats x = inputs.floats("x", 2);

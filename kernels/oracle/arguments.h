@@ -94,6 +94,26 @@ OracleResult resultOf(std::string first, OracleOutput firstOutput,
 /// The product of the extents.
 int64_t elementCount(const std::vector<int64_t> &extents);
 
+/// z = scale x + shift, then the larger of z and slope z, by the scalars of
+/// affine_leaky.
+class AffineLeaky {
+public:
+  AffineLeaky(const Inputs &inputs, const Arithmetic &rules)
+      : scale(bounded::parameter(inputs.scalar("scale", 0.375), rules)),
+        shift(bounded::parameter(inputs.scalar("shift", -0.25), rules)),
+        slope(bounded::parameter(inputs.scalar("slope", 0.1), rules)),
+        rules(rules) {}
+
+  Bounded operator()(const Bounded &x) const {
+    Bounded z = fma(x, scale, shift, rules);
+    return max(z, mul(slope, z, rules));
+  }
+
+private:
+  Bounded scale, shift, slope;
+  const Arithmetic &rules;
+};
+
 } // namespace tessera::oracle
 
 #endif // TESSERA_KERNELS_ORACLE_ARGUMENTS_H

@@ -77,6 +77,24 @@ Result<OracleResult> gemm(const OracleArgs &args) {
   return resultOf("c", c.take());
 }
 
+Result<OracleResult> gemmAffineLeaky(const OracleArgs &args) {
+  Inputs inputs(args);
+  Floats aData = inputs.floats("a", 2), bData = inputs.floats("b", 2);
+  Operand a{aData, false}, b{bData, false};
+  if (!inputs.error() && a.cols() != b.rows())
+    inputs.fail("b", "has contraction extent " + std::to_string(b.rows()) +
+                         ", expected " + std::to_string(a.cols()) +
+                         " as 'a' has");
+  if (inputs.error())
+    return *inputs.error();
+  AffineLeaky leaky(inputs, args.arithmetic);
+  FloatOutput c(args, {a.rows(), b.cols()});
+  for (int64_t row = 0; row < a.rows(); ++row)
+    for (int64_t col = 0; col < b.cols(); ++col)
+      c.push(leaky(dot(a, b, /*batch=*/0, row, col, args.arithmetic)));
+  return resultOf("c", c.take());
+}
+
 Result<OracleResult> bmm(const OracleArgs &args) {
   Inputs inputs(args);
   Floats aData = inputs.floats("a", 3), bData = inputs.floats("b", 3);

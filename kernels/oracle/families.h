@@ -47,10 +47,12 @@ Result<OracleResult> geluResidual(const OracleArgs &args);
 Result<OracleResult> geluPair(const OracleArgs &args);
 Result<OracleResult> sigmoidPair(const OracleArgs &args);
 Result<OracleResult> swiglu(const OracleArgs &args);
+Result<OracleResult> affineLeaky(const OracleArgs &args);
 Result<OracleResult> rope(const OracleArgs &args);
 
 // contractions.cpp
 Result<OracleResult> gemm(const OracleArgs &args);
+Result<OracleResult> gemmAffineLeaky(const OracleArgs &args);
 Result<OracleResult> bmm(const OracleArgs &args);
 
 // attention.cpp

@@ -157,11 +157,16 @@ Centered center(const Row &x, const Arithmetic &arithmetic) {
   if (least >= format.overflowThreshold)
     result.variance =
         finished(std::numeric_limits<long double>::infinity(), 0, 0);
-  else
-    result.variance = finished(variance, varianceRadius,
+  else {
+    // Executions replace a negative difference by 0.
+    const long double low = std::max(variance - varianceRadius, 0.0L);
+    const long double high = variance + varianceRadius;
+    const long double middle = low > 0 ? variance : high / 2;
+    result.variance = finished(middle, std::max(high - middle, middle - low),
                                square * count * (1 + gamma) <= format.maxFinite
                                    ? 0
                                    : bounded::PlusInfinity);
+  }
   for (size_t i = 0; i < x.size(); ++i) {
     long double t = x[i].value - mu;
     long double radius = roundings[i] + correction;

@@ -19,9 +19,10 @@ struct Entry {
   OracleFunction function;
 };
 
-constexpr std::array<Entry, 25> oracles = {{
+constexpr std::array<Entry, 27> oracles = {{
     {"add", addArrays},
     {"add_rms_norm", addRmsNorm},
+    {"affine_leaky", affineLeaky},
     {"arg_max", argMax},
     {"attention", attention},
     {"bmm", bmm},
@@ -33,6 +34,7 @@ constexpr std::array<Entry, 25> oracles = {{
     {"gelu_pair", geluPair},
     {"gelu_residual", geluResidual},
     {"gemm", gemm},
+    {"gemm_affine_leaky", gemmAffineLeaky},
     {"layer_norm", layerNorm},
     {"masked_softmax", maskedSoftmax},
     {"residual_layer_norm", residualLayerNorm},

@@ -296,8 +296,10 @@ Statistics statistics(Arg a, DimList over, Order order) {
   Tile centered = a - at(first);
   Tile correction = mean(at(centered), over, order);
   Tile square = mean(at(at(centered) * at(centered)), over, order);
+  Tile variance = at(square) - at(at(correction) * at(correction));
+  // Of equal elements far from zero the difference is rounding errors alone.
   return {at(first) + at(correction), at(centered) - at(correction),
-          at(square) - at(at(correction) * at(correction))};
+          max(at(variance), 0)};
 }
 
 Tile argMax(Arg a, const Dim &along) {

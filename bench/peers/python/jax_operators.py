@@ -104,6 +104,11 @@ def attention(i, s):
     return o.reshape(batches, heads, queries, v.shape[3]),
 
 
+def affine_leaky(x, s):
+    z = x * s.get("scale", 0.375) + s.get("shift", -0.25)
+    return jnp.maximum(z, s.get("slope", 0.1) * z)
+
+
 OPERATORS = {
     "copy": lambda i, s: (jnp.copy(i["x"]),),
     "add": lambda i, s: (i["a"] + i["b"],),
@@ -132,6 +137,9 @@ OPERATORS = {
     "embedding": lambda i, s: (
         jnp.take(i["table"], i["ids"], 0, mode="clip"),),
     "gemm": gemm,
+    "affine_leaky": lambda i, s: (affine_leaky(i["x"], s),),
+    "gemm_affine_leaky": lambda i, s: (
+        affine_leaky(jnp.matmul(i["a"], i["b"]), s),),
     "bmm": lambda i, s: (jnp.matmul(*operands(i, s)),),
     "attention": attention,
     "sort": lambda i, s: (jnp.sort(i["x"], 1,

@@ -112,6 +112,11 @@ def attention(i, s):
         enable_gqa=q.shape[1] != k.shape[1]),
 
 
+def affine_leaky(x, s):
+    return F.leaky_relu(x * s.get("scale", 0.375) + s.get("shift", -0.25),
+                        s.get("slope", 0.1))
+
+
 OPERATORS = {
     "copy": lambda i, s: (i["x"].clone(),),
     "add": lambda i, s: (i["a"] + i["b"],),
@@ -130,6 +135,7 @@ OPERATORS = {
     "gelu_residual": lambda i, s: (
         F.gelu(i["x"], approximate="tanh") + i["r"],),
     "swiglu": lambda i, s: (F.silu(i["gate"]) * i["up"],),
+    "affine_leaky": lambda i, s: (affine_leaky(i["x"], s),),
     "rope": rope,
     "sigmoid_pair": sigmoid_pair,
     "gelu_pair": gelu_pair,
@@ -137,6 +143,8 @@ OPERATORS = {
     "cumsum": lambda i, s: (i["x"].cumsum(1),),
     "embedding": lambda i, s: (F.embedding(i["ids"], i["table"]),),
     "gemm": gemm,
+    "gemm_affine_leaky": lambda i, s: (
+        affine_leaky(torch.mm(i["a"], i["b"]), s),),
     "bmm": lambda i, s: (torch.bmm(*gemm_operands(i, s)),),
     "attention": attention,
     "sort": lambda i, s: tuple(torch.sort(

@@ -269,7 +269,7 @@ public:
     for (T value : x)
       c.push_back(value - m);
     T d = fault == Fault::UncorrectedMean ? T(0) : mean(c);
-    T variance = dot(c, c) / n - d * d;
+    T variance = std::max(dot(c, c) / n - d * d, T(0));
     if (fault == Fault::SquareDifference) {
       variance = std::max(dot(x, x) / n - m * m, T(0));
       d = 0;

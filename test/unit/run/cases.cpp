@@ -225,7 +225,7 @@ std::string describe(const Operator &op, const RunRequest &request) {
     text += fmt::format(" {} strides [{}]", name, fmt::join(strides, ", "));
   for (const auto &[output, input] : request.inPlace)
     text += fmt::format(" {} in place of {}", output, input);
-  if (request.tier != Tier::Default)
+  if (request.tier && request.tier != Tier::Default)
     text += request.tier == Tier::Strict ? " strict" : " fast";
   if (request.edge == session::Edge::Begin)
     text += " (begins at the guard page)";

@@ -16,6 +16,7 @@
 #include "tessera/npy.h"
 
 #include <bit>
+#include <cmath>
 #include <limits>
 
 namespace tessera::runtest {
@@ -301,6 +302,35 @@ TEST_P(Options, EveryTypeOfEveryOperator) {
       dims.find(op.dims.back())->second = lanes() + 6;
       run(op.name, request(op.name, admissible(op, dims), dtype),
           {ValueClass::Normal, ValueClass::SprinkledInfinity});
+    }
+}
+
+// The variance is a difference of rounding errors, which may come out negative.
+TEST_P(Options, EqualElementsFarFromZero) {
+  const bool isInterpreter =
+      GetParam().backend == session::Backend::Interpreter;
+  for (int64_t cols : {int64_t{65}, int64_t{4097}, int64_t{100003}})
+    for (float element : {497664.0f, -1.2345678e7f, 3.3e15f}) {
+      if (isInterpreter && cols > 4097)
+        continue;
+      Result<Array> x = Array::allocate(DType::F32, {2, cols});
+      ASSERT_TRUE(x);
+      kernels::forEachElement(x->view(), [&](void *address, int64_t) {
+        kernels::storeFloatElement(DType::F32, address, element);
+      });
+      RunRequest wanted = request("layer_norm", {{"rows", 2}, {"cols", cols}});
+      wanted.inputs.emplace("x", x->view());
+      Result<session::CompiledOperator> compiled =
+          session::CompiledOperator::create(
+              *kernels::findOperator("layer_norm"), wanted);
+      ASSERT_TRUE(compiled) << compiled.error().str();
+      Result<session::RunResult> result = compiled->run();
+      ASSERT_TRUE(result) << result.error().str();
+      EXPECT_TRUE(result->passed())
+          << cols << " " << element << " " << result->failures();
+      EXPECT_EQ(result->outputs[0].comparedWithInterpreter, 0);
+      for (double value : kernels::loadFloats(*compiled->array("y")))
+        ASSERT_TRUE(std::isfinite(value)) << cols << " " << element;
     }
 }
 
