@@ -1,4 +1,5 @@
-//===- sweep/trace.cpp - The vector math library as operations -----*- C++ -*-===//
+//===- sweep/trace.cpp - The vector math library as operations -----*- C++
+//-*-===//
 //
 // Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,7 +13,8 @@
 // carries the stated bounds, and arguments with the results of the compiled
 // kernels (where the host has the ISA), on which a record is checked.
 //
-//   {"hash": ..., "functions": [{"function", "tier", "isa", "stated", "tier_bound",
+//   {"hash": ..., "functions": [{"function", "tier", "isa", "stated",
+//   "tier_bound",
 //     "nodes": [[operation, operand, ...]], "output": index,
 //     "samples": [[argument's bits, result's bits]]}]}
 //
@@ -161,8 +163,8 @@ ordered_json trace(Function function, Accuracy tier, Isa isa) {
     kernels(isa).f64[unsigned(function)][unsigned(tier)].vector(
         in.data(), out.data(), in.size());
     for (size_t i = 0; i < in.size(); ++i)
-      samples.push_back({std::bit_cast<uint64_t>(in[i]),
-                         std::bit_cast<uint64_t>(out[i])});
+      samples.push_back(
+          {std::bit_cast<uint64_t>(in[i]), std::bit_cast<uint64_t>(out[i])});
   }
   return {{"function", vmath::name(function)},
           {"tier", tier == Accuracy::Strict ? "strict" : "default"},

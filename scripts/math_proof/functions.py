@@ -1,0 +1,490 @@
+"""The pieces of every function: which arguments, which target, which cuts.
+
+A cut replaces nodes by what they are proved to be elsewhere: the argument
+reductions by x = r + n L with an integer n in a range (checked by `checks.py`),
+log's split by x = 2^k (1 + f). Everything else is the recorded operations.
+"""
+
+import math
+
+from flint import arb, arb_series
+
+import engine
+from prover import Piece
+
+LN2 = arb(2).log()
+HALF_PI = arb.pi() / 2
+GELU_1 = 2 * (2 / arb.pi()).sqrt()
+GELU_3 = GELU_1 * arb("0.044715")
+LEAST = 2.0 ** -1074
+LARGEST = math.nextafter(math.inf, 0)
+
+
+# --- Cells ---
+
+def before(x):
+    return math.nextafter(x, -math.inf)
+
+
+def linear(low, high, width):
+    """Cells of about `width` from low up to, not including, high."""
+    count = max(1, math.ceil((high - low) / width))
+    ends = [low + (high - low) * (i / count) for i in range(count)] + [high]
+    return [(a, before(b)) for a, b in zip(ends, ends[1:]) if a <= before(b)]
+
+
+def octaves(low, high, per_octave=1):
+    """Cells that refine the binades from low up to, not including, high."""
+    cells, a = [], low
+    while a < high:
+        e = engine.exponent(a)
+        top = min(high, 2.0 ** (e + 1)) if e < 1023 else high
+        step = 2.0 ** max(e, -1074) / per_octave
+        b = top
+        if per_octave > 1 and e > -1060:
+            b = min(top, 2.0 ** e * (1 + (math.floor((a / 2.0 ** e - 1) *
+                                                     per_octave + 1e-9) + 1) /
+                                     per_octave))
+        cells.append((a, before(b) if b < high or high < math.inf else b))
+        a = b
+    return cells
+
+
+def mirrored(cells):
+    return [(-b, -a) for a, b in cells]
+
+
+def real(cells):
+    """Cells of a real variable: neighbours share an end."""
+    return [(a, math.nextafter(b, math.inf)) for a, b in cells]
+
+
+# --- Finding nodes ---
+
+def op(record, i, name):
+    return record.nodes[i][1] if record.nodes[i][0] == name else None
+
+
+def argument_rounding(record):
+    """(argument, n): the first rounding to an integer, n = shifted - magic."""
+    for i, (name, rest) in enumerate(record.nodes):
+        if name not in ("fma", "add") or \
+                record.constant(rest[-1]) != engine.MAGIC:
+            continue
+        argument = rest[0]
+        if name == "add":
+            product = op(record, rest[0], "mul")
+            if product is not None:
+                argument = product[0]
+        for user in record.users[i]:
+            if op(record, user, "sub") == (i, rest[-1]):
+                return argument, user, i
+    raise AssertionError(f"{record.title()}: no rounding to an integer found")
+
+
+def scaled_node(record):
+    """p where the result is p 2^n."""
+    p = op(record, record.output, "scalef")
+    if p is None:
+        p = op(record, op(record, record.output, "mul")[0], "mul")
+    return p[0]
+
+
+# --- exp and exp2 ---
+
+def integer_groups(limit, factor):
+    """0, +-1, +-2..2 factor - 1, ... up to the limit."""
+    groups = [(0, 0), (1, 1), (-1, -1)]
+    n = 2
+    while n <= limit:
+        top = min(factor * n - 1, limit)
+        groups += [(n, top), (-top, -n)]
+        n = top + 1
+    return groups
+
+
+def reduced(record, group, period, argument, n):
+    """argument = r + n period, n an integer of the group."""
+    low_n, high_n = group
+    middle, half = (low_n + high_n) // 2, 0
+    half = max(high_n - middle, middle - low_n)
+
+    def assign(cell, low, high):
+        center = (arb(low) + arb(high)) / 2
+        base = cell.variable(center)
+        noise = {"n": arb(1)} if half else {}
+        x = cell.value(base.center + middle * period,
+                       base.over + middle * period,
+                       {s: period for s in noise}, engine.ZERO)
+        # The ends of the range, better than a ball's radius has them.
+        x.low = engine.float_below(arb(low) + (middle - half) * period)
+        x.high = engine.float_above(arb(high) + (middle + half) * period)
+        least = x.least()
+        x.grid = max(engine.exponent(least) - 52, -1074) if least else -1074
+        if half:
+            count = cell.value(arb(middle), arb(middle), noise, engine.ZERO, 0)
+        else:
+            count = engine.number(float(middle))
+        return {argument: x, n: count}
+
+    def least_x(low, high):
+        if low_n > 0:
+            return max(0.0, engine.float_below(arb(low) + low_n * period))
+        if high_n < 0:
+            return max(0.0, engine.float_below(-arb(high) - high_n * period))
+        return 0.0 if low < 0 < high else min(abs(low), abs(high))
+    return assign, {"n": arb(half)}, least_x
+
+
+def exponential(record, period, target, half_range, x_range):
+    """Pieces of exp and exp2: p by the reduced argument; subnormal results."""
+    argument, n, _ = argument_rounding(record)
+    near = octaves(2.0 ** -20, half_range, 16)
+    cells = mirrored(real(near)) + real(near) + [(-2.0 ** -20, 2.0 ** -20)]
+    # A bound that grows with |x| needs groups of about one |x|.
+    factor = 4 if record.stated["per_x"] else 1024
+    for group in integer_groups(1076, factor):
+        assign, symbols, least_x = reduced(record, group, period, argument, n)
+        yield Piece(f"n in {group[0]}..{group[1]}", cells, target,
+                    scaled_node(record), assign, doubles=False,
+                    symbols=symbols, least_x=least_x)
+    low, high = x_range
+    yield Piece("subnormal results", linear(low, high, 2.0 ** -4),
+                target, record.output)
+
+
+def exp(record):
+    yield from exponential(record, LN2, lambda s: s.exp(), 0.3465736,
+                           (-746.0, engine.float_below(-1022 * LN2)))
+
+
+def exp2(record):
+    yield from exponential(record, arb(1), lambda s: (s * LN2).exp(), 0.5,
+                           (-1076.0, -1022.0))
+
+
+# --- expm1, sigmoid, silu, gelu_tanh, tanh, erf ---
+
+def constant(value):
+    return lambda s: arb_series([arb(value), arb(0)])
+
+
+def expm1(record):
+    small = octaves(LEAST, 2.0 ** -54)
+    for name, cells in (("x tiny", small), ("-x tiny", mirrored(small))):
+        yield Piece(name, cells, lambda s: s, record.output, order=2,
+                    extra=lambda a, b: engine.UNIT * arb(max(abs(a), abs(b))) ** 2)
+    middle = octaves(2.0 ** -54, 0.25, 4)
+    target = lambda s: s.exp() - 1
+    yield Piece("small x", middle, target, record.output)
+    yield Piece("small -x", mirrored(middle), target, record.output)
+    yield Piece("x > 0", linear(0.25, 8.0, 2.0 ** -6), target, record.output)
+    yield Piece("large x", linear(8.0, 709.7827128933841, 0.35), target,
+                record.output)
+    yield Piece("x < 0", linear(-39.9, -0.25, 2.0 ** -5), target, record.output)
+    yield Piece("-1", [(-LARGEST, -40.0), (-40.0, -39.9)], constant(-1), 
+                record.output, order=2, extra=lambda a, b: (-arb(39.9)).exp())
+
+
+def logistic(s):
+    """1 / (1 + e^-s), to full relative precision."""
+    return 1 / (1 + (-s).exp())
+
+
+def sigmoid(record):
+    output = record.output
+    yield Piece("0", [(0.0, 2.0 ** -56), (-2.0 ** -56, -LEAST)], logistic,
+                output)
+    near = octaves(2.0 ** -56, 1.0, 4)
+    yield Piece("small x", near, logistic, output)
+    yield Piece("small -x", mirrored(near), logistic, output)
+    yield Piece("x > 0", linear(1.0, 40.0, 2.0 ** -5), logistic, output)
+    yield Piece("x < 0", mirrored(linear(1.0, 746.0, 2.0 ** -2)), logistic,
+                output)
+    yield Piece("1", [(40.0, 100.0), (100.0, 699.0), (699.0, 701.0),
+                      (701.0, 745.0), (745.0, 747.0), (747.0, LARGEST)],
+                constant(1), output, order=2,
+                extra=lambda a, b: engine.UNIT * (-arb(40)).exp())
+
+
+def silu(record):
+    output = record.output
+    target = lambda s: s * logistic(s)
+    tiny = octaves(LEAST, 2.0 ** -56)
+    near = octaves(2.0 ** -56, 1.0, 4)
+    for name, cells in (("x", tiny + near), ("-x", mirrored(tiny + near))):
+        yield Piece("small " + name, cells, target, output)
+    yield Piece("x > 0", linear(1.0, 40.0, 2.0 ** -4), target, output)
+    yield Piece("x < 0", mirrored(linear(1.0, 752.0, 2.0 ** -2)), target,
+                output)
+    yield Piece("large x", octaves(40.0, 699.0) + [(699.0, 701.0)] + 
+                octaves(701.0, 745.0) + [(745.0, 747.0)] +
+                octaves(747.0, LARGEST),
+                lambda s: s, output, order=2,
+                extra=lambda a, b: engine.UNIT * arb(b) * (-arb(40)).exp())
+
+
+def gelu_tanh(record):
+    output = record.output
+    target = lambda s: s * logistic(s * (GELU_1 + GELU_3 * s * s))
+    tiny = octaves(LEAST, 2.0 ** -56)
+    near = octaves(2.0 ** -56, 0.5, 4)
+    for name, cells in (("x", tiny + near), ("-x", mirrored(tiny + near))):
+        yield Piece("small " + name, cells, target, output)
+    yield Piece("x > 0", linear(0.5, 8.5, 2.0 ** -6), target, output)
+    yield Piece("-5 <= x < 0", mirrored(linear(0.5, 5.0, 2.0 ** -6)) +
+                [(-5.0, -5.0)], target, output)
+    yield Piece("large x", linear(8.5, 24.0, 0.25) + octaves(24.0, LARGEST),
+                lambda s: s, output, order=2,
+                extra=lambda a, b: engine.UNIT * arb(b) * (-arb(8.5) * GELU_1 -
+                                                GELU_3 * arb(8.5) ** 3).exp())
+
+
+def series_by_size(small, usual, limit):
+    """`small` for cells within the limit, where `usual` would cancel."""
+    return lambda s: small(s) if abs(s[0]) < limit else usual(s)
+
+
+def tanh(record):
+    output = record.output
+    quotient = lambda s: 1 - 2 / (1 + (2 * s).exp())
+    yield Piece("tiny x", octaves(LEAST, 2.0 ** -30), lambda s: s - s ** 3 / 3,
+                output, extra=lambda a, b: engine.UNIT * arb(b) ** 5)
+    yield Piece("small x", octaves(2.0 ** -30, 0.125, 8), quotient,
+                output)
+    yield Piece("x", linear(0.125, 20.0, 2.0 ** -6), quotient, output)
+    yield Piece("1", [(20.0, 21.9), (21.9, 22.1), (22.1, 2.0 ** 1022)],
+                constant(1), output, order=2,
+                extra=lambda a, b: 2 * (-arb(40)).exp() * engine.UNIT)
+
+
+def erf(record):
+    output = record.output
+    target = lambda s: s.erf()
+    yield Piece("tiny x", octaves(LEAST, 2.0 ** -30),
+                lambda s: (s - s ** 3 / 3) * (2 / arb.pi().sqrt()), output,
+                extra=lambda a, b: engine.UNIT * arb(b) ** 5)
+    yield Piece("small x", octaves(2.0 ** -30, 0.9375, 8), target, output)
+    yield Piece("x", linear(0.9375, 6.0, 2.0 ** -6), target, output, order=16)
+    yield Piece("1", [(6.0, 6.0), (math.nextafter(6.0, 7), LARGEST)],
+                constant(1), output, order=2,
+                extra=lambda a, b: engine.UNIT * arb(6).erfc())
+
+
+# --- Logarithms ---
+
+def split_nodes(record):
+    """(f, k) of splitLog: f = m - 1, k = field + offset."""
+    for i, (name, rest) in enumerate(record.nodes):
+        if name == "sub" and record.constant(rest[1]) == 1.0 and \
+                record.nodes[rest[0]][0] == "fromBits":
+            f = i
+        if name == "add" and record.nodes[rest[0]][0] == "fromBits" and \
+                record.nodes[rest[1]][0] == "select":
+            k = i
+    return f, k
+
+
+def log_result(record):
+    """The value that the special cases choose from."""
+    i = op(record, record.output, "select")[2]
+    return op(record, i, "select")[1]
+
+
+def fraction_cells():
+    """f in [-1/3, 1/3] but 0: (grid, cells). Its ends are a little further."""
+    near = octaves(2.0 ** -53, 2.0 ** -5) + linear(2.0 ** -5, 0.33335,
+                                                  2.0 ** -7)
+    return mirrored(real(near)), real([c for c in near if c[0] >= 2.0 ** -52])
+
+
+def exponent_groups():
+    groups = [(k, k) for n in range(1, 5) for k in (n, -n)]
+    n = 5
+    while n <= 1075:
+        top = min(8 * n - 1, 1075)
+        groups += [(n, top), (-top, -n)]
+        n = top + 1
+    return groups
+
+
+def with_split(record, group, grid, base, extra=()):
+    f_node, k_node = split_nodes(record)
+    low_k, high_k = group
+    middle = (low_k + high_k) // 2
+    half = max(high_k - middle, middle - low_k)
+
+    def assign(cell, low, high):
+        if low == high:
+            f = engine.number(low)
+        else:
+            f = cell.variable((arb(low) + arb(high)) / 2, grid=grid)
+            f.grid = max(grid, engine.exponent(f.least()) - 52) \
+                if f.least() > 0 else grid
+        k = engine.number(float(middle)) if not half else \
+            cell.value(arb(middle), arb(middle), {"k": arb(1)}, engine.ZERO, 0)
+        assigned = {f_node: f, k_node: k}
+        for make in extra:
+            assigned.update(make(cell))
+        return assigned
+    slopes = {"k": base} if half else {}
+    return assign, {"k": arb(half)}, slopes, middle
+
+
+def logarithm(record, base, factor, groups, output, extra=(), symbols=None,
+              slopes=None, remainder=None):
+    negative, positive = fraction_cells()
+    for group in groups:
+        for name, grid, cells in (("f < 0", -53, negative),
+                                  ("f > 0", -52, positive),
+                                  ("f = 0", -52, [(0.0, 0.0)])):
+            if group == (0, 0) and name == "f = 0" and not symbols:
+                continue # log 1 = 0 is among the special values
+            assign, bounds, rise, middle = with_split(record, group, grid, base,
+                                                      extra)
+            target = lambda s, m=middle: (1 + s).log() * factor + m * base
+            yield Piece(f"k in {group[0]}..{group[1]}, {name}", cells, target,
+                        output, assign, doubles=False,
+                        symbols={**bounds, **(symbols or {})},
+                        slopes={**rise, **(slopes or {})}, order=14,
+                        extra=remainder)
+
+
+def log(record):
+    yield from logarithm(record, LN2, arb(1), [(0, 0)] + exponent_groups(),
+                         log_result(record))
+
+
+def log2(record):
+    yield from logarithm(record, arb(1), 1 / LN2, [(0, 0)] + exponent_groups(),
+                         log_result(record))
+
+
+def log1p(record):
+    chosen = op(record, log_result(record), "select")
+    output = chosen[2]
+    f_node, k_node = split_nodes(record)
+    tiny = octaves(LEAST, 2.0 ** -54)
+    for name, cells in (("x tiny", tiny), ("-x tiny", mirrored(tiny))):
+        yield Piece(name, cells, lambda s: s, chosen[1], order=2,
+                    extra=lambda a, b: engine.UNIT * arb(max(abs(a), abs(b))) ** 2)
+    sum_node = next(i for i, (name, rest) in enumerate(record.nodes)
+                    if name == "add" and record.x in rest and
+                    record.constant(rest[0]) == 1.0)
+    quotient = next(i for i, (name, rest) in enumerate(record.nodes)
+                    if name == "div" and rest[1] == sum_node)
+
+    def assign_near(cell, low, high):
+        x = cell.variable((arb(low) + arb(high)) / 2, low, high) \
+            if low < high else engine.number(low)
+        cell.values[record.x] = x
+        u = cell.at(sum_node)
+        # Few sums, as 1 + x is monotone: each is taken for itself.
+        sums = [1.0 + low]
+        while sums[-1] < 1.0 + high and len(sums) < 5:
+            sums.append(math.nextafter(sums[-1], 2))
+        if u.number is None and len(sums) < 5:
+            raise engine.Fork(sum_node, sums)
+        if u.number is not None:
+            f = engine.number(u.number - 1)
+        else:
+            f = cell.value(u.center - 1, u.over - 1, dict(u.noise), u.rest,
+                           -53)
+        return {record.x: x, f_node: f, k_node: engine.number(0.0)}
+    near = octaves(2.0 ** -54, 2.0 ** -5, 2) + linear(2.0 ** -5, 0.33334,
+                                                    2.0 ** -7)
+    for name, cells in (("x small", near), ("-x small", mirrored(near))):
+        yield Piece(name, cells, lambda s: (1 + s).log(), output, assign_near,
+                    order=14)
+
+    # 1 + x = u + c: log(u + c) = log u + q + (at most q^2), q = c/u, which is
+    # at most 2^-53; its quotient is rounded.
+    def quotient_value(cell):
+        v = cell.value(engine.ZERO, engine.ZERO, {"q": arb(1)},
+                       engine.power(-106))
+        return {quotient: v}
+    yield from logarithm(record, LN2, arb(1), exponent_groups(), output,
+                         [quotient_value], {"q": engine.power(-53)},
+                         {"q": arb(1)},
+                         lambda a, b: engine.power(-105) * engine.UNIT)
+
+
+# --- rsqrt ---
+
+def rsqrt(record):
+    # Root, quotient and their residuals scale exactly from [1, 4) to x 4^j,
+    # except where small x is scaled and near the ends of the range.
+    target = lambda s: s.rsqrt()
+    for name, low, high in (("[1, 4)", 1.0, 4.0),
+                            ("small x", 2.0 ** -260, 2.0 ** -250),
+                            ("smallest x", LEAST, 2.0 ** -1060),
+                            ("largest x", 2.0 ** 1010, LARGEST)):
+        yield Piece(name, octaves(low, high, 16), target, record.output,
+                    order=16)
+
+
+# --- sin and cos ---
+
+def nearest_multiple(low_n, high_n):
+    """A lower bound of |x - n pi/2| over doubles x below 2^30 and the group's n:
+    by the continued fraction of pi/2 at each scale of x, |m 2^e - n pi/2| is no
+    less than its best approximation with n <= high_n."""
+    worst = arb(1)
+    lowest = engine.exponent(float(low_n) * 1.5 - 0.8)
+    highest = engine.exponent(float(high_n) * 1.58 + 0.8)
+    for e in range(lowest, highest + 1):
+        # x = m 2^(e - 52): |m - n alpha| with alpha = pi/2 2^(52 - e).
+        alpha = HALF_PI * engine.power(52 - e)
+        rest = alpha - int(alpha.floor().unique_fmpz())
+        q0, q1, part = 0, 1, rest
+        while True:
+            part = 1 / part
+            a = int(part.floor().unique_fmpz())
+            q0, q1 = q1, a * q1 + q0
+            part = part - a
+            if q1 > high_n:
+                break
+        value = rest * q0
+        distance = abs(value - int((value + 0.5).floor().unique_fmpz()))
+        worst = min(worst, distance * engine.power(e - 52),
+                    key=lambda v: float(v.lower()))
+    return engine.float_below(worst)
+
+
+def trigonometric(record):
+    argument, n, _ = argument_rounding(record)
+    either = op(record, record.output, "select")[1]
+    signed = op(record, op(record, either, "ifAny")[1], "fromBits")[0]
+    y = op(record, op(record, signed, "ixor")[0], "toBits")[0]
+    _, sine, cosine = op(record, y, "select")
+    quarter = 0.7853982
+    groups = [(0, 0), (1, 1)]
+    low = 2
+    while low < 2 ** 30 * 0.6366198:
+        groups.append((low, min(32 * low - 1, 683565277)))
+        low *= 32
+    for group in groups:
+        least = LEAST if group == (0, 0) else nearest_multiple(*group)
+        near = real(octaves(least, quarter, 1 if least < 2.0 ** -70 else 2))
+        fine = [c for c in near if c[1] <= 2.0 ** -6] + \
+            real(linear(2.0 ** -6, quarter, 2.0 ** -6))
+        sides = fine if group == (0, 0) else mirrored(fine) + fine
+        assign, symbols, _ = reduced(record, group, HALF_PI, argument, n)
+        for name, output, target in (("sine", sine, lambda s: s.sin()),
+                                     ("cosine", cosine, lambda s: s.cos())):
+            if name == "cosine":
+                cells = [c for c in sides if abs(c[0]) + abs(c[1]) > 2.0 ** -5]
+                cells += [(-2.0 ** -6, 2.0 ** -6)] if group != (0, 0) else \
+                    [(0.0, 2.0 ** -6)]
+            else:
+                cells = sides
+            yield Piece(f"{name}, n in {group[0]}..{group[1]}", cells, target,
+                        output, assign, doubles=False, symbols=symbols)
+
+
+def sin(record):
+    yield from trigonometric(record)
+
+
+def cos(record):
+    yield from trigonometric(record)
