@@ -71,5 +71,12 @@ TEST(NumericsPage, TheRecordBelongsToTheTable) {
             std::string::npos);
 }
 
+TEST(NumericsPage, TheProofBelongsToTheTable) {
+  std::string record = docs::readSource("bench/results/math/proof.json");
+  EXPECT_NE(record.substr(0, 200).find(vmath::statedSourceHash()),
+            std::string::npos)
+      << "run ./dev prove";
+}
+
 } // namespace
 } // namespace tessera
