@@ -179,7 +179,7 @@ def expm1(record):
     yield Piece("small x", middle, target, record.output)
     yield Piece("small -x", mirrored(middle), target, record.output)
     yield Piece("x > 0", linear(0.25, 8.0, 2.0 ** -6), target, record.output)
-    yield Piece("large x", linear(8.0, 709.7827128933841, 0.35), target,
+    yield Piece("large x", linear(8.0, 709.7827128933841, 0.125), target,
                 record.output)
     yield Piece("x < 0", linear(-39.9, -0.25, 2.0 ** -5), target, record.output)
     yield Piece("-1", [(-LARGEST, -40.0), (-40.0, -39.9)], constant(-1), 
@@ -199,7 +199,7 @@ def sigmoid(record):
     yield Piece("small x", near, logistic, output)
     yield Piece("small -x", mirrored(near), logistic, output)
     yield Piece("x > 0", linear(1.0, 40.0, 2.0 ** -5), logistic, output)
-    yield Piece("x < 0", mirrored(linear(1.0, 746.0, 2.0 ** -2)), logistic,
+    yield Piece("x < 0", mirrored(linear(1.0, 746.0, 2.0 ** -4)), logistic,
                 output)
     yield Piece("1", [(40.0, 100.0), (100.0, 699.0), (699.0, 701.0),
                       (701.0, 745.0), (745.0, 747.0), (747.0, LARGEST)],
@@ -215,7 +215,7 @@ def silu(record):
     for name, cells in (("x", tiny + near), ("-x", mirrored(tiny + near))):
         yield Piece("small " + name, cells, target, output)
     yield Piece("x > 0", linear(1.0, 40.0, 2.0 ** -4), target, output)
-    yield Piece("x < 0", mirrored(linear(1.0, 752.0, 2.0 ** -2)), target,
+    yield Piece("x < 0", mirrored(linear(1.0, 752.0, 2.0 ** -4)), target,
                 output)
     yield Piece("large x", octaves(40.0, 699.0) + [(699.0, 701.0)] + 
                 octaves(701.0, 745.0) + [(745.0, 747.0)] +
