@@ -1,8 +1,8 @@
 """The pieces of every function: which arguments, which target, which cuts.
 
-A cut replaces nodes by what they are proved to be elsewhere: the argument
-reductions by x = r + n L with an integer n in a range (checked by `checks.py`),
-log's split by x = 2^k (1 + f). Everything else is the recorded operations.
+A cut replaces nodes by what they stand for: the argument
+reductions by x = r + n L with an integer n in a range, log's split by
+x = 2^k (1 + f). That the cuts hold is assumed here, not checked. Everything else is the recorded operations.
 """
 
 import math
