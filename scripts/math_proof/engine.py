@@ -25,281 +25,23 @@ decided. Where a rounding to an integer has several results, or a mask is open,
 Fork or Split is raised: the caller takes all cases, or smaller cells.
 """
 
+import itertools
 import math
 
-from flint import arb, arb_series, ctx
+from flint import arb, arb_series
 
 import record as rec
+from model import Model
+from patterns import UPPER_HALF, find_patterns
+from values import (MAGIC, UNIT, ZERO, Fork, Split, Value, exponent,
+                    float_above, float_below, half_ulp, number, power, unknown)
 
-ctx.prec = 192
-MAGIC = 1.5 * 2.0 ** 52
-UPPER_HALF = 0xFFFFFFFFF8000000
 BELOW_TWO = 0xBFFFFFFFFFFFFFFF
-NEGLIGIBLE = arb(2) ** -14
-ZERO = arb(0)
-# [-1, 1]; times a bound it is a ball, also for the least numbers.
-UNIT = arb(0, 1)
-_powers = {}
+ROUNDED = ("add", "sub", "mul", "div", "fma", "sqrt", "scalef")
 
 
-def power(n):
-    """2^n as a ball."""
-    value = _powers.get(n)
-    if value is None:
-        value = _powers[n] = arb(2) ** n
-    return value
-
-
-class Split(Exception):
-    """The cell is too wide for a decision."""
-
-
-class Fork(Exception):
-    """The node may be any of these numbers."""
-
-    def __init__(self, node, values):
-        super().__init__(node, values)
-        self.node, self.values = node, values
-
-
-def float_below(x):
-    """A double not above the ball's lower end."""
-    low = x.lower()
-    f = float(low)
-    return f if arb(f) <= low else math.nextafter(f, -math.inf)
-
-
-def float_above(x):
-    high = x.upper()
-    f = float(high)
-    return f if arb(f) >= high else math.nextafter(f, math.inf)
-
-
-def exponent(x):
-    """floor(log2 x) of a positive double."""
-    return math.frexp(x)[1] - 1
-
-
-def grid_of(x):
-    """The exponent of the lowest bit of a double."""
-    if x == 0:
-        return 9999
-    n, d = x.as_integer_ratio()
-    return (n & -n).bit_length() - d.bit_length()
-
-
-def half_ulp(largest):
-    """A bound of the rounding error of results up to `largest`, as a ball."""
-    if largest < 2.0 ** -1022:
-        return power(-1075)
-    e = exponent(largest)
-    if e >= 1024:
-        raise Split("overflow")
-    excess = largest - 2.0 ** e
-    # Just above a power of two rounding goes back to it.
-    if e > -1022 and excess < 2.0 ** (e - 53):
-        return arb(max(math.ldexp(1.0, max(e - 54, -1074)), excess))
-    return power(e - 53)
-
-
-class Value:
-    __slots__ = ("center", "over", "noise", "rest", "grid", "number", "last",
-                 "low", "high", "_total", "ideal")
-
-    def __init__(self, center, over, noise, rest, grid=None, number=None):
-        self.center, self.over, self.noise, self.rest = \
-            center, over, noise, rest
-        self.grid, self.number, self.last = grid, number, None
-        self._total = None
-
-    def least(self):
-        """A lower bound of the magnitude."""
-        return max(0.0, self.low, -self.high)
-
-    def most(self):
-        return max(abs(self.low), abs(self.high))
-
-
-def number(x):
-    v = Value(None, None, {}, ZERO, None, x)
-    v.low = v.high = x
-    if math.isfinite(x):
-        v.center = v.over = v.ideal = arb(x)
-        v.grid = grid_of(x)
-    return v
-
-
-class Cell:
+class Cell(Model):
     """Evaluates the nodes of a record on one cell."""
-
-    def __init__(self, record, half_width, order):
-        self.record, self.order = record, order
-        ctx.cap = order + 1
-        h = arb(half_width)
-        self.h = [arb(1)]
-        for _ in range(order):
-            self.h.append(self.h[-1] * h)
-        self.values, self.bound, self.exact = {}, {}, set()
-        self.patterns, self.assigned = record.patterns, set()
-
-    # --- Building values ---
-
-    def variable(self, center, low=None, high=None, grid=None):
-        """centre + t; with the ends of its range where they are exact."""
-        half = self.h[1]
-        v = Value(arb_series([arb(center), arb(1)]),
-                  arb_series([arb(center) + UNIT * half, arb(1)]), {}, ZERO)
-        self.finish(v)
-        if low is not None:
-            v.low, v.high = low, high
-        least = v.least()
-        v.grid = grid if grid is not None else \
-            max(exponent(least) - 52, -1074) if least > 0 else -1074
-        return v
-
-    def value(self, center, over, noise, rest, grid=-1074):
-        v = Value(center, over, noise, rest, grid)
-        self.finish(v)
-        return v
-
-    def finish(self, v):
-        v.ideal = self.enclose(v.center, v.over)
-        self.ends(v)
-
-    def ends(self, v):
-        """low and high, to full precision: a ball's radius has 30 bits."""
-        total = self.total(v)
-        if isinstance(v.center, arb):
-            middle = v.center
-        else:
-            middle, total = v.center[0], total + self.radius(v.center, v.over)
-        v.low, v.high = float_below(middle - total), float_above(middle + total)
-
-    def radius(self, center, over):
-        radius = abs(over[self.order]) * self.h[self.order]
-        for k in range(1, self.order):
-            radius += abs(center[k]) * self.h[k]
-        return radius.upper()
-
-    def enclose(self, center, over):
-        if isinstance(center, arb):
-            return center
-        return center[0] + UNIT * self.radius(center, over)
-
-    def total(self, v):
-        """A bound of |computed - ideal|."""
-        if v._total is None:
-            total = v.rest
-            for symbol, coefficient in v.noise.items():
-                total += abs(coefficient) * self.bound[symbol]
-            v._total = total.upper()
-        return v._total
-
-    def rounded(self, v, node, grid, exact=False):
-        """v, a result before rounding, becomes the rounded node."""
-        self.finish(v)
-        most = v.most()
-        if not math.isfinite(most):
-            raise Split("range")
-        v.grid = grid
-        if exact or (grid is not None and grid >= -1074 and
-                     most <= math.ldexp(1.0, min(grid + 53, 1023))):
-            if v.grid is None or v.grid < -1074:
-                v.grid = -1074
-            self.exact.add(node)
-            return v
-        settled = self.settled(v)
-        if settled is not None:
-            return number(settled)
-        half = half_ulp(most)
-        least = v.least()
-        found = -1074
-        if least >= 2.0 ** -1022:
-            found = exponent(least) - 52
-        v.grid = max(found, grid if grid is not None else -1074)
-        small = half * NEGLIGIBLE
-        kept, rest = {}, v.rest
-        for symbol, coefficient in v.noise.items():
-            part = abs(coefficient) * self.bound[symbol]
-            if part < small:
-                rest += part
-            else:
-                kept[symbol] = coefficient
-        v.noise, v.rest = kept, rest.upper()
-        kept[node] = arb(1)
-        self.bound[node] = half
-        v._total = None
-        self.ends(v)
-        v.last = node
-        return v
-
-    def settled(self, v):
-        """The one double that all results round to, if the range is that
-        narrow."""
-        f = float(v.center if isinstance(v.center, arb) else v.center[0])
-        if not 2.0 ** -900 < abs(f) < 2.0 ** 1000:
-            return None
-        quarter = math.ldexp(1.0, exponent(abs(f)) - 54)
-        if v.high - v.low > 16 * quarter:
-            return None
-        middle, total = v.center, self.total(v)
-        if not isinstance(middle, arb):
-            middle, total = middle[0], total + self.radius(v.center, v.over)
-        return f if abs(middle - f) + total < quarter else None
-
-    # --- Arithmetic before rounding ---
-
-    def sum(self, a, b, sign=1):
-        noise = dict(a.noise)
-        for symbol, c in b.noise.items():
-            c = c if sign > 0 else -c
-            noise[symbol] = noise[symbol] + c if symbol in noise else c
-        if sign > 0:
-            center, over = a.center + b.center, a.over + b.over
-        else:
-            center, over = a.center - b.center, a.over - b.over
-        return Value(center, over, noise, a.rest + b.rest)
-
-    def product(self, a, b):
-        if a is b:
-            twice = a.ideal * 2
-            noise = {s: c * twice for s, c in a.noise.items()}
-            total = self.total(a)
-            rest = abs(twice) * a.rest + total * total
-        else:
-            noise = {s: c * b.ideal for s, c in a.noise.items()}
-            for symbol, c in b.noise.items():
-                c = c * a.ideal
-                noise[symbol] = noise[symbol] + c if symbol in noise else c
-            rest = abs(a.ideal) * b.rest + abs(b.ideal) * a.rest + \
-                self.total(a) * self.total(b)
-        return Value(a.center * b.center, a.over * b.over, noise, rest.upper())
-
-    def quotient(self, a, b):
-        """(A + e)/(B + d) = A/B + (e - A/B d)/B, and what d does to that."""
-        divisor = b.ideal + UNIT * self.total(b)
-        if divisor.contains(0):
-            raise Split("division")
-        inverse = 1 / b.ideal
-        ratio = a.ideal * inverse
-        noise = {s: c * inverse for s, c in a.noise.items()}
-        for symbol, c in b.noise.items():
-            c = c * ratio * inverse
-            noise[symbol] = noise[symbol] - c if symbol in noise else -c
-        first = (self.total(a) + abs(ratio) * self.total(b)) * abs(inverse)
-        rest = (a.rest + abs(ratio) * b.rest) * abs(inverse) + \
-            first * self.total(b) / abs(divisor)
-        return Value(self.over_series(a.center, b.center),
-                     self.over_series(a.over, b.over), noise, rest.upper())
-
-    @staticmethod
-    def over_series(a, b):
-        if isinstance(b, arb):
-            return a * (1 / b)
-        try:
-            return (arb_series([a]) if isinstance(a, arb) else a) / b
-        except ValueError:
-            raise Split("division") from None
 
     # --- Operations ---
 
@@ -337,7 +79,46 @@ class Cell:
         if None not in plain:
             result = rec.EMULATED[operation](*plain)
             return number(result) if isinstance(result, float) else result
-        return getattr(self, "op_" + operation)(node, *operands)
+        if operation in ROUNDED and any(o.center is None for o in operands):
+            return self.extended(operation, operands)
+        handler = getattr(self, "op_" + operation, None)
+        if handler is None:
+            raise Split("bits")
+        result = handler(node, *operands)
+        if self.wide and operation in ROUNDED and result.number is None:
+            ends = self.extended(operation, operands)
+            if result.center is None:
+                return ends
+            if not ends.nan:
+                result.low = max(result.low, ends.low)
+                result.high = min(result.high, ends.high)
+        return result
+
+    @staticmethod
+    def vanishes(a, n):
+        """Whether a 2^n is below half the least number, whatever n is."""
+        return exponent(max(a.most(), 2.0 ** -1000)) + 1 + n.high <= -1075
+
+    def extended(self, operation, operands):
+        """Ends of the result, from those of operands that may be infinite or
+        NaN: every operation is monotone in each operand, as rounded too."""
+        factors = {"mul": operands, "fma": operands[:2],
+                   "div": operands[1:]}.get(operation, ())
+        infinite = any(math.inf in (-o.low, o.high) for o in factors)
+        zero = any(o.low <= 0 <= o.high for o in factors)
+        if operation == "scalef":
+            a, n = operands
+            if a.center is not None and not n.nan and \
+                    self.vanishes(a, n):
+                return number(0.0)
+        wild = any(o.nan for o in operands) or operation in ("sqrt", "scalef")
+        if wild or (zero and (infinite or operation == "div")):
+            return unknown(-math.inf, math.inf, True)
+        corners = [rec.EMULATED[operation](*ends) for ends in
+                   itertools.product(*((o.low, o.high) for o in operands))]
+        if any(math.isnan(c) for c in corners):
+            return unknown(-math.inf, math.inf, True)
+        return unknown(min(corners), max(corners))
 
     def op_toBits(self, node, a):
         return ("bits", a)
@@ -349,15 +130,25 @@ class Cell:
         if isinstance(i, int):
             i, j = j, i
         v = i[1]
-        if j == rec.SIGN:
+        if j == rec.SIGN and not v.nan:
             if v.low >= 0:
                 return 0
             if v.high < 0:
                 return rec.SIGN
         if j == BELOW_TWO:
-            if v.most() < 2:
+            if v.most() < 2 and not v.nan:
                 return i
-            return ("bits", self.value(ZERO, ZERO, {}, arb(2)))
+            if not self.wide:
+                raise Split("range")
+            # Anything below 2; in parts, of which polynomials have bounds.
+            def part(k):
+                center = arb(k) / 32 + arb(1) / 64
+                return lambda cell: ("bits", cell.value(center, center, {},
+                                                        arb(1) / 64))
+            raise Fork(node, [part(k) for k in range(-64, 64)])
+        if j == UPPER_HALF:
+            # Towards zero; only where an error term was not recognized.
+            return ("bits", unknown(min(v.low, 0.0), max(v.high, 0.0), v.nan))
         raise Split("mask of bits")
 
     def op_ior(self, node, i, j):
@@ -376,10 +167,12 @@ class Cell:
         return ("bits", self.op_neg(node, i[1])) if j else i
 
     def op_neg(self, node, a):
+        if a.center is None:
+            return unknown(-a.high, -a.low, a.nan)
         v = Value(-a.center, -a.over, {s: -c for s, c in a.noise.items()},
                   a.rest, a.grid)
         v.ideal, v.low, v.high, v.last = -a.ideal, -a.high, -a.low, a.last
-        v._total = a._total
+        v._total, v.nan = a._total, a.nan
         return v
 
     def op_abs(self, node, a):
@@ -389,7 +182,13 @@ class Cell:
             return self.op_neg(node, a)
         raise Split("sign")
 
+    @staticmethod
+    def ordered(a, b):
+        if a.nan or b.nan:
+            raise Split("NaN")
+
     def op_lt(self, node, a, b):
+        self.ordered(a, b)
         if a.high < b.low:
             return True
         if a.low >= b.high:
@@ -397,11 +196,13 @@ class Cell:
         raise Split("comparison")
 
     def op_eq(self, node, a, b):
+        self.ordered(a, b)
         if a.high < b.low or a.low > b.high:
             return False
         raise Split("comparison")
 
     def op_min(self, node, a, b):
+        self.ordered(a, b)
         if a.high <= b.low:
             return a
         if a.low >= b.high:
@@ -409,6 +210,7 @@ class Cell:
         raise Split("minimum")
 
     def op_max(self, node, a, b):
+        self.ordered(a, b)
         if a.low >= b.high:
             return a
         if a.high <= b.low:
@@ -426,7 +228,10 @@ class Cell:
         integer = self.to_integer(node, v, a, b)
         if integer is not None:
             return integer
-        return self.rounded(v, node, min(a.grid, b.grid))
+        known = ([arb(a.number)], b.grid) if a.number is not None else \
+            ([arb(b.number)], a.grid) if b.number is not None else \
+            (self.addends[node], a.grid) if node in self.addends else None
+        return self.rounded(v, node, min(a.grid, b.grid), addend=known)
 
     def op_sub(self, node, a, b):
         if b.number == 0:
@@ -461,29 +266,68 @@ class Cell:
         least = a.least()
         normal = least > 0 and exponent(least) + n >= -1022
         if a.most() > 0 and exponent(a.most()) + n >= 1024:
-            raise Split("overflow")
+            if negative:
+                raise Split("overflow")
+            ends = [rec.scalef(end, float(n)) for end in (a.low, a.high)]
+            return unknown(*ends)
         result = self.rounded(v, node, a.grid + n, normal)
         if node in self.exact:
             result.grid = a.grid + n
             result.last = a.last
+            if not negative and normal:
+                # The ends to full precision, also of a wide cell.
+                result.low = max(result.low, math.ldexp(a.low, n))
+                result.high = min(result.high, math.ldexp(a.high, n))
         return result
 
     def op_scalef(self, node, a, n):
         if n.number is None:
+            if self.vanishes(a, n):
+                return number(0.0)
             raise Split("scale")
         return self.scaled(node, a, int(math.floor(n.number)))
 
     def op_fma(self, node, a, b, c):
         if a.number == 0 or b.number == 0:
             return c
+        if c.number == 0:
+            return self.op_mul(node, a, b)
         v = self.sum(self.product(a, b), c)
         integer = self.to_integer(node, v, c)
         if integer is not None:
             return integer
-        return self.rounded(v, node, min(a.grid + b.grid, c.grid))
+        known = ([a.center * b.center], c.grid) \
+            if a.number is not None and b.number is not None else None
+        return self.rounded(v, node, min(a.grid + b.grid, c.grid),
+                            addend=known)
 
     def op_div(self, node, a, b):
-        return self.rounded(self.quotient(a, b), node, None)
+        if b.number == 1:
+            return a
+        v = self.quotient(a, b)
+        return self.near_quotient(a, b, v) or self.rounded(v, node, None)
+
+    def near_quotient(self, a, b, v):
+        """a / b for an exactly known b next to 1 and a multiple a of the
+        quotient's unit: a / b - a is small, and where it rounds to one multiple
+        m of the unit on all of the cell, the result is a + m unit."""
+        if b.number is None or not 0 < abs(b.number - 1) < 2.0 ** -40 or \
+                self.total(a) > 0:
+            return None
+        self.finish(v)
+        least = v.least()
+        if least < 2.0 ** -1022 or exponent(least) != exponent(v.most()):
+            return None
+        unit = power(exponent(least) - 52)
+        if exponent(least) - 52 > a.grid:
+            return None
+        small = a.ideal * (1 - b.center) / b.center / unit
+        m = round(float(small))
+        if not abs(small - m) < 0.5:
+            return None
+        result = self.value(a.center + m * unit, a.over + m * unit, {}, ZERO,
+                            exponent(least) - 52)
+        return result
 
     def op_sqrt(self, node, a):
         total = self.total(a)
@@ -503,12 +347,16 @@ class Cell:
         if not any(a.number is not None and 2.0 ** 52 <= a.number < 2.0 ** 53
                    for a in addends):
             return None
-        ball = self.enclose(v.center, v.over) + UNIT * self.total(v)
+        self.finish(v)
+        ball = v.ideal + UNIT * self.total(v)
         half = arb(0.5)
+        if not 2.0 ** 52 < ball or not ball < 2.0 ** 53 - 1:
+            return None
         low = int((ball.lower() - half).ceil().unique_fmpz())
         high = int((ball.upper() + half).floor().unique_fmpz())
-        if not 2 ** 52 <= low <= high < 2 ** 53 or high - low > 3:
-            raise Split("integer")
+        # Many integers: a rounding like others.
+        if high - low > 3:
+            return None
         if low < high:
             raise Fork(node, [float(i) for i in range(low, high + 1)])
         return number(float(low))
@@ -521,7 +369,11 @@ class Cell:
         if s in self.assigned:
             return None
         result, first, second = self.at(s), self.at(a), self.at(c)
-        if result.number is not None:
+        if kind == "split" and result.number == 0:
+            # The product is below half the least number; so are its parts.
+            return number(0.0)
+        if result.number is not None or \
+                None in (result.center, first.center, second.center):
             return None
         if kind == "fast" and not self.fast_applies(result, first, second, s):
             return None
@@ -569,79 +421,3 @@ class Cell:
         self.values.update(assigned)
         self.assigned = set(assigned)
         return self.at(output)
-
-
-def find_patterns(record):
-    """Nodes that are error terms: node -> (kind, s, a, c)."""
-    nodes = record.nodes
-
-    def op(i, name):
-        return nodes[i][1] if nodes[i][0] == name else None
-
-    def product_split(i):
-        """aHi cHi - p + aHi cLo + aLo cHi + aLo cLo."""
-        terms = []
-        for _ in range(3):
-            pair = op(i, "add")
-            if pair is None:
-                return None
-            i, term = pair
-            terms.append(op(term, "mul"))
-        first = op(i, "sub")
-        if first is None or None in terms:
-            return None
-        upper, product = op(first[0], "mul"), op(first[1], "mul")
-        if upper is None or product is None:
-            return None
-        a, c = product
-        (low_low, low_high, high_low) = terms
-
-        def is_upper(j, whole):
-            bits = op(j, "fromBits")
-            masked = bits and op(bits[0], "iand")
-            return masked and op(masked[0], "toBits") == (whole,) and \
-                nodes[masked[1]] == ("constI", (UPPER_HALF - (1 << 64),))
-
-        def is_lower(j, whole, high):
-            return op(j, "sub") == (whole, high)
-        high_a, high_c = upper
-        low_a, low_c = low_low
-        if is_upper(high_a, a) and is_upper(high_c, c) and \
-                is_lower(low_a, a, high_a) and is_lower(low_c, c, high_c) and \
-                high_low == (high_a, low_c) and low_high == (low_a, high_c):
-            return ("split", first[1], a, c)
-        return None
-
-    patterns = {}
-    for i, (operation, rest) in enumerate(nodes):
-        found = None
-        if operation == "sub":
-            c, inner = rest
-            pair = op(inner, "sub")
-            if pair and op(pair[0], "add"):
-                s, a = pair
-                if op(s, "add") in ((a, c), (c, a)):
-                    found = ("fast", s, a, c)
-            # (a - s) - c with s = a - c.
-            pair = op(rest[0], "sub")
-            if pair and op(pair[1], "sub") == (pair[0], rest[1]):
-                found = ("fast", pair[1], pair[0], rest[1])
-        elif operation == "add":
-            left, right = op(rest[0], "sub"), op(rest[1], "sub")
-            if left and right:
-                a, a_round = left
-                c, c_round = right
-                inner, outer = op(a_round, "sub"), op(c_round, "sub")
-                if inner and outer and inner[1] == c_round and \
-                        outer == (inner[0], a) and \
-                        op(inner[0], "add") in ((a, c), (c, a)):
-                    found = ("sum", inner[0], a, c)
-            found = found or product_split(i)
-        elif operation == "fma":
-            negated = op(rest[2], "neg")
-            if negated and op(negated[0], "mul") in ((rest[0], rest[1]),
-                                                     (rest[1], rest[0])):
-                found = ("product", negated[0], rest[0], rest[1])
-        if found:
-            patterns[i] = found
-    return patterns

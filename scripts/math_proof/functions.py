@@ -1,8 +1,9 @@
 """The pieces of every function: which arguments, which target, which cuts.
 
-A cut replaces nodes by what they stand for: the argument
-reductions by x = r + n L with an integer n in a range, log's split by
-x = 2^k (1 + f). That the cuts hold is assumed here, not checked. Everything else is the recorded operations.
+A cut replaces nodes by what they stand for: the argument reductions by
+x = r + n L with an integer n in a range, log's split by x = 2^k (1 + f), the
+reduction in integers by its error. checks.py shows that the cuts hold. Everything
+else is the recorded operations.
 """
 
 import math
@@ -57,6 +58,13 @@ def mirrored(cells):
 def real(cells):
     """Cells of a real variable: neighbours share an end."""
     return [(a, math.nextafter(b, math.inf)) for a, b in cells]
+
+
+# The cuts x = r + n L: L, the range of r, that of x; and the largest n.
+CUTS = {"exp": (LN2, 0.3465736, 746.0), "exp2": (arb(1), 0.5, 1076.0),
+        "sin": (HALF_PI, 0.7853984, 2.0 ** 30),
+        "cos": (HALF_PI, 0.7853984, 2.0 ** 30)}
+MOST_N = {"exp": 1078, "exp2": 1078, "sin": 683565277, "cos": 683565277}
 
 
 # --- Finding nodes ---
@@ -143,24 +151,34 @@ def exponential(record, period, target, half_range, x_range):
     cells = mirrored(real(near)) + real(near) + [(-2.0 ** -20, 2.0 ** -20)]
     # A bound that grows with |x| needs groups of about one |x|.
     factor = 4 if record.stated["per_x"] else 1024
-    for group in integer_groups(1076, factor):
+    for group in integer_groups(MOST_N[record.function], factor):
         assign, symbols, least_x = reduced(record, group, period, argument, n)
         yield Piece(f"n in {group[0]}..{group[1]}", cells, target,
                     scaled_node(record), assign, doubles=False,
-                    symbols=symbols, least_x=least_x)
+                    symbols=symbols, least_x=least_x,
+                    ties=before_one(record, scaled_node(record)))
     low, high = x_range
+    p = scaled_node(record)
     yield Piece("subnormal results", linear(low, high, 2.0 ** -4),
-                target, record.output)
+                target, record.output, ties=(*before_one(record, p), p))
+    yield Piece("0", [(-LARGEST, low)], constant(0), record.output, order=2,
+                wide=True, extra=lambda a, b: engine.UNIT * target(arb(low)))
+
+
+def before_one(record, p):
+    """The node y where p = y + 1."""
+    rest = op(record, p, "add")
+    return (rest[0],) if rest and record.constant(rest[1]) == 1.0 else ()
 
 
 def exp(record):
     yield from exponential(record, LN2, lambda s: s.exp(), 0.3465736,
-                           (-746.0, engine.float_below(-1022 * LN2)))
+                           (-748.0, engine.float_above(-1022 * LN2)))
 
 
 def exp2(record):
     yield from exponential(record, arb(1), lambda s: (s * LN2).exp(), 0.5,
-                           (-1076.0, -1022.0))
+                           (-1078.0, -1022.0))
 
 
 # --- expm1, sigmoid, silu, gelu_tanh, tanh, erf ---
@@ -179,10 +197,11 @@ def expm1(record):
     yield Piece("small x", middle, target, record.output)
     yield Piece("small -x", mirrored(middle), target, record.output)
     yield Piece("x > 0", linear(0.25, 8.0, 2.0 ** -6), target, record.output)
-    yield Piece("large x", linear(8.0, 709.7827128933841, 0.125), target,
+    yield Piece("large x", linear(8.0, 709.7827128933841, 2.0 ** -3), target,
                 record.output)
-    yield Piece("x < 0", linear(-39.9, -0.25, 2.0 ** -5), target, record.output)
-    yield Piece("-1", [(-LARGEST, -40.0), (-40.0, -39.9)], constant(-1), 
+    yield Piece("x < 0", mirrored(linear(0.25, 39.9, 2.0 ** -5)), target,
+                record.output)
+    yield Piece("-1", [(-LARGEST, -40.0), (-40.0, -39.9)], constant(-1),
                 record.output, order=2, extra=lambda a, b: (-arb(39.9)).exp())
 
 
@@ -199,12 +218,17 @@ def sigmoid(record):
     yield Piece("small x", near, logistic, output)
     yield Piece("small -x", mirrored(near), logistic, output)
     yield Piece("x > 0", linear(1.0, 40.0, 2.0 ** -5), logistic, output)
-    yield Piece("x < 0", mirrored(linear(1.0, 746.0, 2.0 ** -4)), logistic,
+    yield Piece("x < 0", mirrored(linear(1.0, 40.0, 2.0 ** -4) +
+                                   linear(40.0, 746.0, 2.0 ** -3)), logistic,
                 output)
-    yield Piece("1", [(40.0, 100.0), (100.0, 699.0), (699.0, 701.0),
-                      (701.0, 745.0), (745.0, 747.0), (747.0, LARGEST)],
-                constant(1), output, order=2,
+    yield Piece("1", linear(40.0, 750.0, 0.5), constant(1), output, order=2,
                 extra=lambda a, b: engine.UNIT * (-arb(40)).exp())
+    yield Piece("exactly 1", [(750.0, LARGEST)], constant(1), output, order=2,
+                wide=True,
+                extra=lambda a, b: engine.UNIT * (-arb(40)).exp())
+    yield Piece("0", [(-LARGEST, -746.0)], constant(0), output, order=2,
+                wide=True,
+                extra=lambda a, b: engine.UNIT * (-arb(746)).exp())
 
 
 def silu(record):
@@ -215,13 +239,16 @@ def silu(record):
     for name, cells in (("x", tiny + near), ("-x", mirrored(tiny + near))):
         yield Piece("small " + name, cells, target, output)
     yield Piece("x > 0", linear(1.0, 40.0, 2.0 ** -4), target, output)
-    yield Piece("x < 0", mirrored(linear(1.0, 752.0, 2.0 ** -4)), target,
+    yield Piece("x < 0", mirrored(linear(1.0, 40.0, 2.0 ** -4) +
+                                   linear(40.0, 752.0, 2.0 ** -3)), target,
                 output)
-    yield Piece("large x", octaves(40.0, 699.0) + [(699.0, 701.0)] + 
-                octaves(701.0, 745.0) + [(745.0, 747.0)] +
-                octaves(747.0, LARGEST),
+    yield Piece("large x", linear(40.0, 750.0, 0.5) +
+                octaves(750.0, LARGEST) + [(LARGEST, LARGEST)],
                 lambda s: s, output, order=2,
                 extra=lambda a, b: engine.UNIT * arb(b) * (-arb(40)).exp())
+    yield Piece("0", [(-LARGEST, -752.0)], constant(0), output, order=2,
+                wide=True,
+                extra=lambda a, b: engine.UNIT * (-arb(752)).exp() * 752)
 
 
 def gelu_tanh(record):
@@ -234,10 +261,23 @@ def gelu_tanh(record):
     yield Piece("x > 0", linear(0.5, 8.5, 2.0 ** -6), target, output)
     yield Piece("-5 <= x < 0", mirrored(linear(0.5, 5.0, 2.0 ** -6)) +
                 [(-5.0, -5.0)], target, output)
-    yield Piece("large x", linear(8.5, 24.0, 0.25) + octaves(24.0, LARGEST),
-                lambda s: s, output, order=2,
-                extra=lambda a, b: engine.UNIT * arb(b) * (-arb(8.5) * GELU_1 -
-                                                GELU_3 * arb(8.5) ** 3).exp())
+    rest = lambda x: (-arb(x) * GELU_1 - GELU_3 * arb(x) ** 3).exp()
+    yield Piece("large x", linear(8.5, 20.5, 2.0 ** -6), lambda s: s, output,
+                order=2, extra=lambda a, b: engine.UNIT * arb(b) * rest(8.5))
+    # From about 21.1 the argument of the exponential is bounded, and what is
+    # left of it may be anything. The result is x times a quotient near 1.
+    factor = op(record, output, "mul")[1]
+    yield Piece("largest x", linear(20.5, 21.5, 2.0 ** -7) + [(21.5, LARGEST)],
+                constant(1), factor, order=2, wide=True,
+                extra=lambda a, b: engine.UNIT * rest(20.5))
+    yield Piece("x < -5", mirrored(linear(math.nextafter(5.0, 6), 12.0,
+                                          2.0 ** -6) +
+                                   linear(12.0, 20.5, 2.0 ** -8)),
+                target, output, absolute=True)
+    yield Piece("x << -5", mirrored(linear(20.5, 22.5, 2.0 ** -7)) +
+                [(-LARGEST, -22.5)], constant(0), output, order=2,
+                absolute=True, wide=True,
+                extra=lambda a, b: engine.UNIT * 21 * rest(20.5))
 
 
 def series_by_size(small, usual, limit):
@@ -252,10 +292,9 @@ def tanh(record):
                 output, extra=lambda a, b: engine.UNIT * arb(b) ** 5)
     yield Piece("small x", octaves(2.0 ** -30, 0.125, 8), quotient,
                 output)
-    yield Piece("x", linear(0.125, 20.0, 2.0 ** -6), quotient, output)
-    yield Piece("1", [(20.0, 21.9), (21.9, 22.1), (22.1, 2.0 ** 1022)],
-                constant(1), output, order=2,
-                extra=lambda a, b: 2 * (-arb(40)).exp() * engine.UNIT)
+    yield Piece("x", linear(0.125, 22.25, 2.0 ** -6), quotient, output)
+    yield Piece("1", [(22.25, LARGEST)], constant(1), output, order=2,
+                wide=True, extra=lambda a, b: 2 * (-arb(44)).exp() * engine.UNIT)
 
 
 def erf(record):
@@ -283,6 +322,22 @@ def split_nodes(record):
                 record.nodes[rest[1]][0] == "select":
             k = i
     return f, k
+
+
+def split_argument(record):
+    """What splitLog splits: compared with the least normal number."""
+    return next(rest[0] for name, rest in record.nodes
+                if name == "lt" and record.constant(rest[1]) == 2.0 ** -1022)
+
+
+# Arguments whose pieces have cells of x itself: their least and largest magnitude
+# for positive and negative x.
+DIRECT = {"expm1": ((LEAST, 709.782712893384), (LEAST, LARGEST)),
+          "sigmoid": ((LEAST, LARGEST), (LEAST, LARGEST)),
+          "silu": ((LEAST, LARGEST), (LEAST, LARGEST)),
+          "gelu_tanh": ((LEAST, LARGEST), (LEAST, LARGEST)),
+          "tanh": ((LEAST, LARGEST), None), "erf": ((LEAST, LARGEST), None),
+          "rsqrt": ((LEAST, LARGEST), None)}
 
 
 def log_result(record):
@@ -325,7 +380,7 @@ def with_split(record, group, grid, base, extra=()):
             cell.value(arb(middle), arb(middle), {"k": arb(1)}, engine.ZERO, 0)
         assigned = {f_node: f, k_node: k}
         for make in extra:
-            assigned.update(make(cell))
+            assigned.update(make(cell, f, k))
         return assigned
     slopes = {"k": base} if half else {}
     return assign, {"k": arb(half)}, slopes, middle
@@ -399,9 +454,20 @@ def log1p(record):
 
     # 1 + x = u + c: log(u + c) = log u + q + (at most q^2), q = c/u, which is
     # at most 2^-53; its quotient is rounded.
-    def quotient_value(cell):
+    corrected = next(i for i, (name, rest) in enumerate(record.nodes)
+                     if name == "add" and quotient in rest)
+
+    def quotient_value(cell, f, k):
         v = cell.value(engine.ZERO, engine.ZERO, {"q": arb(1)},
                        engine.power(-106))
+        if k.number == 1 and f.high < -0.25 and \
+                record.nodes[corrected][1][1] == quotient:
+            # x in [1/3, 1/2) is a multiple of 2^-54, so that c, which is at most
+            # 2^-53, is one of five numbers.
+            error = engine.UNIT * engine.power(-106)
+            cell.addends[corrected] = [
+                arb(j) * engine.power(-54) / (2 * (1 + f.ideal)) + error
+                for j in range(-2, 3)]
         return {quotient: v}
     yield from logarithm(record, LN2, arb(1), exponent_groups(), output,
                          [quotient_value], {"q": engine.power(-53)},
@@ -412,15 +478,12 @@ def log1p(record):
 # --- rsqrt ---
 
 def rsqrt(record):
-    # Root, quotient and their residuals scale exactly from [1, 4) to x 4^j,
-    # except where small x is scaled and near the ends of the range.
     target = lambda s: s.rsqrt()
-    for name, low, high in (("[1, 4)", 1.0, 4.0),
-                            ("small x", 2.0 ** -260, 2.0 ** -250),
-                            ("smallest x", LEAST, 2.0 ** -1060),
-                            ("largest x", 2.0 ** 1010, LARGEST)):
-        yield Piece(name, octaves(low, high, 16), target, record.output,
-                    order=16)
+    for name, low, high in (("x >= 1", 1.0, LARGEST),
+                            ("x < 1", 2.0 ** -1000, 1.0),
+                            ("smallest x", LEAST, 2.0 ** -1000)):
+        yield Piece(name, octaves(low, high, 2), target, record.output)
+    yield Piece("largest x", [(LARGEST, LARGEST)], target, record.output)
 
 
 # --- sin and cos ---
@@ -451,13 +514,62 @@ def nearest_multiple(low_n, high_n):
     return engine.float_below(worst)
 
 
+# Beyond 2^30 no double comes closer to a multiple of pi/2, in quarter turns.
+CLOSEST = 62
+
+
+def large_error(r):
+    """What hi + lo of the reduction in integers differ from r at most: 128 bits
+    of the fraction of a quarter turn, with less than eight units lost below;
+    roundings of the lower words."""
+    return 2 * engine.power(-125) + r * engine.power(-100)
+
+
+def large_selects(record):
+    """Quadrant, hi and lo: either path's."""
+    either = op(record, record.output, "select")[1]
+    large = op(record, either, "ifAny")[0]
+    return [i for i, (name, rest) in enumerate(record.nodes)
+            if name == "select" and rest[0] == large]
+
+
+def branches(record, i):
+    """The sine and the cosine that the path with result i chooses from."""
+    signed = op(record, i, "fromBits")[0]
+    y = op(record, op(record, signed, "ixor")[0], "toBits")[0]
+    return op(record, y, "select")[1:]
+
+
+def beyond(record):
+    """Pieces for the arguments beyond 2^30, whose remainder is given."""
+    _, hi, lo = large_selects(record)
+    either = op(record, record.output, "select")[1]
+    sine, cosine = branches(record, op(record, either, "ifAny")[2])
+
+    def assign(cell, low, high):
+        r = cell.variable((arb(low) + arb(high)) / 2)
+        most = max(abs(low), abs(high))
+        cell.bound["hi"] = engine.half_ulp(most) * arb(1.001)
+        error = large_error(arb(most)).upper()
+        return {hi: cell.value(r.center, r.over, {"hi": arb(1)}, engine.ZERO),
+                lo: cell.value(engine.ZERO, engine.ZERO, {"hi": arb(-1)},
+                               error)}
+    near = real(octaves(2.0 ** -CLOSEST, 2.0 ** -6, 2)) + \
+        real(linear(2.0 ** -6, 0.7853984, 2.0 ** -6))
+    cells = mirrored(near) + near
+    yield Piece("sine, x > 2^30", cells, lambda s: s.sin(), sine, assign,
+                doubles=False)
+    yield Piece("cosine, x > 2^30",
+                [c for c in cells if abs(c[0]) + abs(c[1]) > 2.0 ** -5] +
+                [(-2.0 ** -6, 2.0 ** -6)], lambda s: s.cos(), cosine, assign,
+                doubles=False)
+
+
 def trigonometric(record):
     argument, n, _ = argument_rounding(record)
     either = op(record, record.output, "select")[1]
-    signed = op(record, op(record, either, "ifAny")[1], "fromBits")[0]
-    y = op(record, op(record, signed, "ixor")[0], "toBits")[0]
-    _, sine, cosine = op(record, y, "select")
-    quarter = 0.7853982
+    sine, cosine = branches(record, op(record, either, "ifAny")[1])
+    _, quarter, _ = CUTS[record.function]
     groups = [(0, 0), (1, 1)]
     low = 2
     while low < 2 ** 30 * 0.6366198:
@@ -480,6 +592,7 @@ def trigonometric(record):
                 cells = sides
             yield Piece(f"{name}, n in {group[0]}..{group[1]}", cells, target,
                         output, assign, doubles=False, symbols=symbols)
+    yield from beyond(record)
 
 
 def sin(record):

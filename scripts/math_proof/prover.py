@@ -22,7 +22,7 @@ from engine import Cell, Fork, Split
 
 DEEPEST = 64
 # Cells that a piece may add to those it lists.
-CELLS = 300
+CELLS = 1000
 
 
 @dataclasses.dataclass
@@ -51,6 +51,9 @@ class Piece:
     # each.
     symbols: dict = None
     slopes: dict = None
+    # Nodes whose rounding is taken by cases: half-way or not.
+    ties: tuple = ()
+    wide: bool = False                # cells of many binades
 
 
 @dataclasses.dataclass
@@ -132,21 +135,31 @@ def measure(cell, result, gap, span, absolute):
     return worst
 
 
-def measure_cell(record, piece, assign, low, high, forced=None):
+def measure_cell(record, piece, assign, low, high, forced=None, ties=()):
     middle = (arb(low) + arb(high)) / 2
     half = ((arb(high) - arb(low)) / 2).upper()
     cell = Cell(record, half, piece.order)
     for symbol, bound in (piece.symbols or {}).items():
         cell.bound[symbol] = bound
-    cell.values.update(forced or {})
-    cell.assigned.update(forced or {})
+    chosen = {}
+    for node, choice in (forced or {}).items():
+        if isinstance(choice, tuple):
+            cell.cases[node] = choice
+        else:
+            chosen[node] = choice(cell) if callable(choice) else \
+                engine.number(choice)
+    cell.ties, cell.wide = ties, piece.wide
+    cell.values.update(chosen)
+    cell.assigned.update(chosen)
     try:
-        assigned = {**assign(cell, low, high), **(forced or {})}
+        assigned = {**assign(cell, low, high), **chosen}
         result = cell.run(piece.output, assigned)
     except Fork as fork:
         return max(measure_cell(record, piece, assign, low, high,
-                                {**(forced or {}), fork.node: engine.number(v)})
-                   for v in fork.values)
+                                {**(forced or {}), fork.node: choice}, ties)
+                   for choice in fork.choices)
+    if result.center is None:
+        raise Split("not finite")
     wanted = piece.target(arb_series([middle, arb(1)]))
     over = piece.target(arb_series([middle + engine.UNIT * half, arb(1)]))
     if isinstance(wanted, arb):
@@ -162,8 +175,6 @@ def measure_cell(record, piece, assign, low, high, forced=None):
                 result.noise.get(symbol, engine.ZERO) - slope
             swing += abs(slope) * cell.bound[symbol]
     gap, span = distance(cell, result, wanted, over, extra)
-    if result.number is not None and not math.isfinite(result.number):
-        raise Split("not finite")
     swing = swing.upper()
     return measure(cell, result, gap, (span[0] - swing, span[1] + swing),
                    piece.absolute)
@@ -193,6 +204,9 @@ def prove(record, piece, goal):
         reason = None
         try:
             value = measure_cell(record, piece, assign, low, high)
+            if piece.ties and not value <= limit:
+                value = measure_cell(record, piece, assign, low, high,
+                                     ties=piece.ties)
         except Split as split:
             value, reason = math.inf, split
         if not value >= 0:
@@ -211,7 +225,7 @@ def prove(record, piece, goal):
     for part in piece.cells:
         add(part, 0, evaluate(*part), False)
     # Worst first, until the rest is below what halving no longer improves.
-    floor, budget = limit, bound.cells + CELLS
+    floor, budget = limit, 2 * bound.cells + CELLS
     while heap and -heap[0][0] > floor and bound.cells < budget:
         value, _, low, high, depth, dense, reason = heapq.heappop(heap)
         parts = halves(low, high, piece.doubles) if depth < DEEPEST else None

@@ -29,7 +29,7 @@ def nearest(exact):
     try:
         return float(exact)
     except OverflowError:
-        return math.copysign(math.inf, exact)
+        return math.inf if exact > 0 else -math.inf
 
 
 def fma(a, b, c):
@@ -48,7 +48,7 @@ def fma(a, b, c):
             return math.copysign(0.0, product) + c if c == 0 else 0.0
         return 0.0
     result = nearest(exact)
-    return math.copysign(result, exact)
+    return math.copysign(result, 1 if exact > 0 else -1)
 
 
 def divide(a, b):
