@@ -5,9 +5,9 @@ Usage: python3 scripts/math_proof TRACE_PROGRAM [--output FILE] [--only NAMES]
 
 TRACE_PROGRAM is tessera-math-trace. Needs python-flint. Writes one row per
 function, tier and ISA: the proved bound beside the one that the sweep observed
-and the tier's, the piece and cell that decide it, the pieces without a bound, and
-the checks of what the pieces take for granted. Exit status 1 if a piece has no
-bound, a bound is above what the tier promises, or a check fails.
+and the tier's, the piece and cell that decide it, the pieces without a bound,
+and the checks of what the pieces take for granted. Exit status 1 if a piece has
+no bound, a bound is above what the tier promises, or a check fails.
 """
 
 import argparse
@@ -85,21 +85,25 @@ def rounded_up(value):
 
 
 def print_table(rows):
-    """The rows of docs/numerics.md: proved, rounded up."""
+    """The rows of docs/numerics.md: proved, rounded up; AVX-512, AVX2 and plain
+    x86-64, or where they differ."""
     cells = {}
     for row in rows:
-        text = rounded_up(row["proved"]) + (" + |x|" if row["per_x"] else "")
+        text = rounded_up(row["proved"])
+        if row["per_x"]:
+            text += " + \\|x\\|"
         cells.setdefault(row["function"], {}).setdefault(
             row["tier"], []).append(text)
     for function, tiers in cells.items():
         columns = []
         for tier in ("strict", "default"):
-            first, *others = tiers[tier]
-            same = [first]
-            for text in others:
-                if text != same[-1]:
-                    same.append(text)
-            columns.append("; ".join(same))
+            wide, narrow, plain = tiers[tier]
+            different = [wide]
+            if wide != narrow:
+                different += [narrow, plain]
+            elif plain != narrow:
+                different.append(plain)
+            columns.append("; ".join(different))
         print(f"| `{function}` | {' | '.join(columns)} |")
 
 

@@ -1,8 +1,8 @@
 """What the pieces take for granted, checked on the recorded operations.
 
 Each check runs exact arithmetic over a finite set (every exponent, every count
-of exponents, the values where something changes) and raises Failed. What a check
-does not reach, docs/numerics.md argues.
+of exponents, the values where something changes) and raises Failed. What a
+check does not reach, docs/numerics.md argues.
 """
 
 import fractions
@@ -55,8 +55,8 @@ def evaluate(record, given, wanted):
 
 def reduction(record):
     """|x - n L| for the n of the code, x within the piece's range, is within
-    the range of r: the sum with 1.5 2^52 rounds x times its factor to the nearest
-    integer, the product itself once before where there is no FMA."""
+    the range of r: the sum with 1.5 2^52 rounds x times its factor to the
+    nearest integer, the product itself once before where there is no FMA."""
     period, half_range, limit = functions.CUTS[record.function]
     _, n, shifted = functions.argument_rounding(record)
     name, rest = record.nodes[shifted]
@@ -99,9 +99,9 @@ def coverage(record):
 # --- The cut x = 2^k (1 + f) ---
 
 def logarithm_split(record):
-    """At both ends of each stretch of arguments on which k is the same, in every
-    binade: between them m has the mantissa bits of x, so that f is exact there if
-    it is at the ends."""
+    """At both ends of each stretch of arguments on which k is the same, in
+    every binade: between them m has the mantissa bits of x, so that f is exact
+    there if it is at the ends."""
     f_node, k_node = functions.split_nodes(record)
     source = functions.split_argument(record)
 
@@ -156,8 +156,8 @@ def scaling(record):
 # --- Symmetry ---
 
 def symmetry(record):
-    """x enters through its magnitude and its sign bit alone, and the sign ends in
-    the result's, or (sin and cos) in x - x where x is not finite."""
+    """x enters through its magnitude and its sign bit alone (sin and cos: also
+    as x - x, where x is not finite); the samples have the symmetry."""
     odd = record.function in ODD
     for user in record.users[record.x]:
         name, rest = record.nodes[user]
@@ -353,8 +353,9 @@ def edges(record):
 
 def special_values(record):
     """NaN, infinities and zeros give exactly what is listed; at the edges the
-    result is infinite where the exact one rounds to infinity, has the exact one's
-    sign, and is within the tier's bound. Returns the number of arguments."""
+    result is infinite where the exact one rounds to infinity, has the exact
+    one's sign, and is within the tier's bound. Returns the number of
+    arguments."""
     def at(x):
         return rec.float_of(record.emulate(rec.bits_of(x)))
 

@@ -13,22 +13,27 @@ order, or is too small to matter, is in `rest`. Since symbols are kept, a sum's
 rounding cancels against the error term that recovers it.
 
 An operation is exact, with no symbol, where
-  - its result is a multiple of 2^g (every operand is a multiple of a known power
-    of two) below 2^(g + 53), and g is no less than -1074;
+  - its result is a multiple of 2^g (every operand is a multiple of a known
+    power of two) below 2^(g + 53), and g is no less than -1074;
   - it is a difference of numbers within a factor of two (Sterbenz);
-  - it scales by a power of two a number that stays normal.
-The error terms of twoSum, fastTwoSum and twoProd are recognized by their
-operations; they are minus the symbol of the sum or product.
+  - it scales by a power of two a number that stays normal;
+  - its result is certainly too small for any number but 0.
+A rounding is less than half a unit where the addend of a sum with a multiple of
+the unit is known, and in one of the cases of `tie`. The error terms of twoSum,
+fastTwoSum and twoProd are recognized by their operations; they are minus the
+symbol of the sum or product.
 
 Integers are known numbers or the bit pattern of a Value; masks must come out
 decided. Where a rounding to an integer has several results, or a mask is open,
-Fork or Split is raised: the caller takes all cases, or smaller cells.
+Fork or Split is raised: the caller takes all cases, or smaller cells. A node
+that may be infinite or NaN has ends alone, which follow from its operands' by
+the monotony of the operations (`extended`).
 """
 
 import itertools
 import math
 
-from flint import arb, arb_series
+from flint import arb
 
 import record as rec
 from model import Model
@@ -406,9 +411,9 @@ class Cell(Model):
 
     @staticmethod
     def split_error(a, c):
-        """What twoProd without FMA loses: the product of the lower halves has 54
-        bits, and the last sum rounds once, together below 2^-103 of the product
-        of the powers of two. Nothing where a factor has fewer bits."""
+        """What twoProd without FMA loses: the product of the lower halves has
+        54 bits, and the last sum rounds once, together below 2^-103 of the
+        product of the powers of two. Nothing where a factor has fewer bits."""
         high_a, high_c = a.most(), c.most()
         if high_a == 0 or high_c == 0:
             return ZERO

@@ -2,8 +2,8 @@
 
 A cut replaces nodes by what they stand for: the argument reductions by
 x = r + n L with an integer n in a range, log's split by x = 2^k (1 + f), the
-reduction in integers by its error. checks.py shows that the cuts hold. Everything
-else is the recorded operations.
+reduction in integers by its error. checks.py shows that the cuts hold.
+Everything else is the recorded operations.
 """
 
 import math
@@ -11,53 +11,15 @@ import math
 from flint import arb, arb_series
 
 import engine
+from cells import linear, mirrored, octaves, real, reduced_cells
 from prover import Piece
+from values import LARGEST
 
 LN2 = arb(2).log()
 HALF_PI = arb.pi() / 2
 GELU_1 = 2 * (2 / arb.pi()).sqrt()
 GELU_3 = GELU_1 * arb("0.044715")
 LEAST = 2.0 ** -1074
-LARGEST = math.nextafter(math.inf, 0)
-
-
-# --- Cells ---
-
-def before(x):
-    return math.nextafter(x, -math.inf)
-
-
-def linear(low, high, width):
-    """Cells of about `width` from low up to, not including, high."""
-    count = max(1, math.ceil((high - low) / width))
-    ends = [low + (high - low) * (i / count) for i in range(count)] + [high]
-    return [(a, before(b)) for a, b in zip(ends, ends[1:]) if a <= before(b)]
-
-
-def octaves(low, high, per_octave=1):
-    """Cells that refine the binades from low up to, not including, high."""
-    cells, a = [], low
-    while a < high:
-        e = engine.exponent(a)
-        top = min(high, 2.0 ** (e + 1)) if e < 1023 else high
-        step = 2.0 ** max(e, -1074) / per_octave
-        b = top
-        if per_octave > 1 and e > -1060:
-            b = min(top, 2.0 ** e * (1 + (math.floor((a / 2.0 ** e - 1) *
-                                                     per_octave + 1e-9) + 1) /
-                                     per_octave))
-        cells.append((a, before(b) if b < high or high < math.inf else b))
-        a = b
-    return cells
-
-
-def mirrored(cells):
-    return [(-b, -a) for a, b in cells]
-
-
-def real(cells):
-    """Cells of a real variable: neighbours share an end."""
-    return [(a, math.nextafter(b, math.inf)) for a, b in cells]
 
 
 # The cuts x = r + n L: L, the range of r, that of x; and the largest n.
@@ -191,14 +153,15 @@ def expm1(record):
     small = octaves(LEAST, 2.0 ** -54)
     for name, cells in (("x tiny", small), ("-x tiny", mirrored(small))):
         yield Piece(name, cells, lambda s: s, record.output, order=2,
-                    extra=lambda a, b: engine.UNIT * arb(max(abs(a), abs(b))) ** 2)
+                    extra=lambda a, b: engine.UNIT *
+                    arb(max(abs(a), abs(b))) ** 2)
     middle = octaves(2.0 ** -54, 0.25, 4)
     target = lambda s: s.exp() - 1
     yield Piece("small x", middle, target, record.output)
     yield Piece("small -x", mirrored(middle), target, record.output)
     yield Piece("x > 0", linear(0.25, 8.0, 2.0 ** -6), target, record.output)
-    yield Piece("large x", linear(8.0, 709.7827128933841, 2.0 ** -3), target,
-                record.output)
+    yield Piece("large x", reduced_cells(8.0, 709.7827128933841), target,
+                record.output, order=16)
     yield Piece("x < 0", mirrored(linear(0.25, 39.9, 2.0 ** -5)), target,
                 record.output)
     yield Piece("-1", [(-LARGEST, -40.0), (-40.0, -39.9)], constant(-1),
@@ -218,9 +181,8 @@ def sigmoid(record):
     yield Piece("small x", near, logistic, output)
     yield Piece("small -x", mirrored(near), logistic, output)
     yield Piece("x > 0", linear(1.0, 40.0, 2.0 ** -5), logistic, output)
-    yield Piece("x < 0", mirrored(linear(1.0, 40.0, 2.0 ** -4) +
-                                   linear(40.0, 746.0, 2.0 ** -3)), logistic,
-                output)
+    yield Piece("x < 0", mirrored(reduced_cells(1.0, 746.0)), logistic,
+                output, order=16)
     yield Piece("1", linear(40.0, 750.0, 0.5), constant(1), output, order=2,
                 extra=lambda a, b: engine.UNIT * (-arb(40)).exp())
     yield Piece("exactly 1", [(750.0, LARGEST)], constant(1), output, order=2,
@@ -239,9 +201,8 @@ def silu(record):
     for name, cells in (("x", tiny + near), ("-x", mirrored(tiny + near))):
         yield Piece("small " + name, cells, target, output)
     yield Piece("x > 0", linear(1.0, 40.0, 2.0 ** -4), target, output)
-    yield Piece("x < 0", mirrored(linear(1.0, 40.0, 2.0 ** -4) +
-                                   linear(40.0, 752.0, 2.0 ** -3)), target,
-                output)
+    yield Piece("x < 0", mirrored(reduced_cells(1.0, 752.0)), target,
+                output, order=16)
     yield Piece("large x", linear(40.0, 750.0, 0.5) +
                 octaves(750.0, LARGEST) + [(LARGEST, LARGEST)],
                 lambda s: s, output, order=2,
@@ -294,7 +255,8 @@ def tanh(record):
                 output)
     yield Piece("x", linear(0.125, 22.25, 2.0 ** -6), quotient, output)
     yield Piece("1", [(22.25, LARGEST)], constant(1), output, order=2,
-                wide=True, extra=lambda a, b: 2 * (-arb(44)).exp() * engine.UNIT)
+                wide=True,
+                extra=lambda a, b: 2 * (-arb(44)).exp() * engine.UNIT)
 
 
 def erf(record):
@@ -330,8 +292,8 @@ def split_argument(record):
                 if name == "lt" and record.constant(rest[1]) == 2.0 ** -1022)
 
 
-# Arguments whose pieces have cells of x itself: their least and largest magnitude
-# for positive and negative x.
+# Functions whose pieces have cells of x itself: the least and largest magnitude
+# of positive and negative x.
 DIRECT = {"expm1": ((LEAST, 709.782712893384), (LEAST, LARGEST)),
           "sigmoid": ((LEAST, LARGEST), (LEAST, LARGEST)),
           "silu": ((LEAST, LARGEST), (LEAST, LARGEST)),
@@ -422,7 +384,8 @@ def log1p(record):
     tiny = octaves(LEAST, 2.0 ** -54)
     for name, cells in (("x tiny", tiny), ("-x tiny", mirrored(tiny))):
         yield Piece(name, cells, lambda s: s, chosen[1], order=2,
-                    extra=lambda a, b: engine.UNIT * arb(max(abs(a), abs(b))) ** 2)
+                    extra=lambda a, b: engine.UNIT *
+                    arb(max(abs(a), abs(b))) ** 2)
     sum_node = next(i for i, (name, rest) in enumerate(record.nodes)
                     if name == "add" and record.x in rest and
                     record.constant(rest[0]) == 1.0)
@@ -462,8 +425,8 @@ def log1p(record):
                        engine.power(-106))
         if k.number == 1 and f.high < -0.25 and \
                 record.nodes[corrected][1][1] == quotient:
-            # x in [1/3, 1/2) is a multiple of 2^-54, so that c, which is at most
-            # 2^-53, is one of five numbers.
+            # x in [1/3, 1/2) is a multiple of 2^-54, so that c, which is at
+            # most 2^-53, is one of five numbers.
             error = engine.UNIT * engine.power(-106)
             cell.addends[corrected] = [
                 arb(j) * engine.power(-54) / (2 * (1 + f.ideal)) + error
@@ -489,9 +452,9 @@ def rsqrt(record):
 # --- sin and cos ---
 
 def nearest_multiple(low_n, high_n):
-    """A lower bound of |x - n pi/2| over doubles x below 2^30 and the group's n:
-    by the continued fraction of pi/2 at each scale of x, |m 2^e - n pi/2| is no
-    less than its best approximation with n <= high_n."""
+    """A lower bound of |x - n pi/2| over doubles x below 2^30 and the group's
+    n: by the continued fraction of pi/2 at each scale of x, |m 2^e - n pi/2| is
+    no less than its best approximation with n <= high_n."""
     worst = arb(1)
     lowest = engine.exponent(float(low_n) * 1.5 - 0.8)
     highest = engine.exponent(float(high_n) * 1.58 + 0.8)

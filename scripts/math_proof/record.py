@@ -55,7 +55,8 @@ def divide(a, b):
     if b == 0:
         if a == 0 or math.isnan(a):
             return math.nan
-        return math.copysign(math.inf, math.copysign(1, a) * math.copysign(1, b))
+        return math.copysign(math.inf,
+                             math.copysign(1, a) * math.copysign(1, b))
     return a / b
 
 
