@@ -1,5 +1,4 @@
-//===- sweep/trace.cpp - The vector math library as operations -----*- C++
-//-*-===//
+//===- sweep/trace.cpp - The vector math library as operations ------------===//
 //
 // Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -14,8 +13,7 @@
 // kernels (where the host has the ISA), on which a record is checked.
 //
 //   {"hash": ..., "functions": [{"function", "tier", "isa", "stated",
-//   "tier_bound",
-//     "nodes": [[operation, operand, ...]], "output": index,
+//     "tier_bound", "nodes": [[operation, operand, ...]], "output": index,
 //     "samples": [[argument's bits, result's bits]]}]}
 //
 // A node's operands are indices of earlier nodes; "x" has none, "constF" and
