@@ -445,7 +445,8 @@ def rsqrt(record):
     for name, low, high in (("x >= 1", 1.0, LARGEST),
                             ("x < 1", 2.0 ** -1000, 1.0),
                             ("smallest x", LEAST, 2.0 ** -1000)):
-        yield Piece(name, octaves(low, high, 2), target, record.output)
+        yield Piece(name, octaves(low, high, 8), target, record.output,
+                    order=16)
     yield Piece("largest x", [(LARGEST, LARGEST)], target, record.output)
 
 

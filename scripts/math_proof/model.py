@@ -117,10 +117,13 @@ class Model:
             found = exponent(least) - 52
         v.grid = max(found, grid if grid is not None else -1074)
         unit = exponent(most) - 52
-        if addend is not None and addend[1] >= unit > -1074:
-            # Only the addend's part below the unit is lost; in lower binades at
-            # most half of their unit.
-            lost = below_unit(addend[0], unit)
+        if addend is not None and addend[1] >= unit - 1 > -1075:
+            # Only the addend's part below the unit is lost, beside half a unit
+            # that the other may have; in lower binades at most half of theirs.
+            odd = [power(unit - 1)] if addend[1] < unit else []
+            lost = below_unit(addend[0] + [value + half_unit for value in
+                                           addend[0] for half_unit in odd],
+                              unit)
             if found < unit:
                 lost = max(lost, power(unit - 2), key=float_above)
             half = min(half, lost, key=float_above)

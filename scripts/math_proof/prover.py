@@ -211,7 +211,7 @@ def prove(record, piece, goal):
             value, reason = math.inf, split
         if not value >= 0:
             value = math.inf
-        if goal.per_x:
+        if goal.per_x and not piece.absolute:
             least = piece.least_x(low, high) if piece.least_x else \
                 (0.0 if low < 0 < high else min(abs(low), abs(high)))
             value -= goal.per_x * least
