@@ -187,6 +187,11 @@ def main(arguments=None):
     parser.add_argument("--markdown", metavar="OUT", type=pathlib.Path)
     options = parser.parse_args(arguments)
     try:
+        for out in filter(None, (options.html, options.markdown)):
+            for path in map(pathlib.Path, options.files):
+                if out.exists() and path.exists() and out.samefile(path):
+                    raise ResultError(f"'{out}' is a result that is read, "
+                                      "expected another file to write")
         runs = [Run(load(path)) for path in options.files]
         if options.html:
             problem = drawing_problem()

@@ -25,6 +25,11 @@ Error usage(std::string message) {
   return {ErrorFamily::Usage, "bench.suite", std::move(message), {}};
 }
 
+/// The fields of a group in a suite.
+constexpr std::string_view groupKeys[] = {"operators",  "dtypes",   "shapes",
+                                          "boundaries", "settings", "present",
+                                          "variants"};
+
 json settingsJson(const kernels::Settings &settings) {
   json result = json::object();
   for (const auto &[name, value] : settings)
@@ -94,8 +99,14 @@ Result<RowSpec> RowSpec::fromJson(const json &source) {
       return usage(fmt::format("operator '{}': unknown dtype '{}'",
                                row.operatorName, type));
     row.dtype = *dtype;
-    for (const auto &[name, extent] : source.at("dims").items())
+    for (const auto &[name, extent] : source.at("dims").items()) {
+      if (!extent.is_number_integer() || extent < 0)
+        return usage(
+            fmt::format("operator '{}': dimension '{}' is {}, expected "
+                        "a whole number of at least 0",
+                        row.operatorName, name, extent.dump()));
       row.dims.emplace(name, extent.get<int64_t>());
+    }
     if (source.contains("settings")) {
       Result<kernels::Settings> settings = settingsFrom(source["settings"]);
       if (!settings)
@@ -141,7 +152,13 @@ Result<Suite> readSuite(const std::string &file) {
     suite.summary = source.value("summary", "");
     suite.ceilings = source.value("ceilings", false);
     // Every group is a product: operators x dtypes x shapes x boundaries.
-    for (const json &group : source.value("groups", json::array()))
+    for (const json &group : source.value("groups", json::array())) {
+      for (const auto &[key, value] : group.items())
+        if (std::find(std::begin(groupKeys), std::end(groupKeys), key) ==
+            std::end(groupKeys))
+          return usage(fmt::format("suite '{}': unknown field '{}', expected "
+                                   "some of {}",
+                                   file, key, fmt::join(groupKeys, ", ")));
       for (const json &boundary : group.at("boundaries"))
         for (const json &dtype : group.at("dtypes"))
           for (const json &op : group.at("operators"))
@@ -158,8 +175,16 @@ Result<Suite> readSuite(const std::string &file) {
               if (!row)
                 return usage(
                     fmt::format("suite '{}': {}", file, row.error().message));
+              const kernels::Operator *known =
+                  kernels::findOperator(row->operatorName);
+              if (known)
+                if (Result<void> status = kernels::checkDims(*known, row->dims);
+                    !status)
+                  return usage(fmt::format("suite '{}': {}", file,
+                                           status.error().message));
               suite.rows.push_back(std::move(*row));
             }
+    }
   } catch (const json::exception &error) {
     return usage(fmt::format("suite '{}': {}", file, error.what()));
   }

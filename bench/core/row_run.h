@@ -54,6 +54,7 @@ private:
 
   void listArms();
   Result<void> makeMemory();
+  uint64_t seedOf(size_t round) const { return options.seed + 1 + round; }
   /// Fresh inputs, the same for all arms.
   Result<void> fillInputs(uint64_t seed);
   void prepare(int index);

@@ -60,7 +60,10 @@ ValueAndSlope gelu(const Bounded &input, bool wantsSlope,
   if (!wantsSlope)
     return result;
 
-  Chain slopeOfZ = k * (one + constant(3 * cubic) * (x * x));
+  // Far out t and s are 1 or 0, and what multiplies their slope does not count.
+  Bounded far = Bounded::exact(32);
+  Chain near{rules, max(min(input, far), neg(far))};
+  Chain slopeOfZ = k * (one + constant(3 * cubic) * (near * near));
   Chain tanhSlope = half * (one + t) + half * x * (one - t * t) * slopeOfZ;
   Chain sigmoidSlope = s + x * s * (one - s) * (exactly(2) * slopeOfZ);
   result.slope = either(sigmoidSlope.value, tanhSlope.value);
@@ -107,13 +110,19 @@ Result<OracleResult> sigmoidPair(const OracleArgs &args) {
   FloatOutput y(args, x.extents), dy(args, x.extents);
   for (int64_t i = 0; i < elementCount(x.extents); ++i) {
     Bounded value = sigmoid(x.bounded(i), rules);
-    y.push(value);
+    // Or from e = exp(-|x|): 1 / (1 + e), times e where x is negative.
+    Bounded e = exp(neg(abs(x.bounded(i))), rules);
+    Bounded upper =
+        div(Bounded::exact(1), add(Bounded::exact(1), e, rules), rules);
+    Bounded lower = mul(e, upper, rules);
+    y.push(either(value, x.at(i) >= 0 ? upper : lower));
     // The derivative is y (1 - y), y sigmoid(-x) or y - y y. The value is the
     // second's, which does not cancel; the radius covers all three.
     Bounded product = mul(value, sigmoid(neg(x.bounded(i)), rules), rules);
     Bounded factored = mul(value, sub(Bounded::exact(1), value, rules), rules);
     Bounded expanded = sub(value, mul(value, value, rules), rules);
-    dy.push(either(either(product, factored), expanded));
+    dy.push(either(either(product, factored),
+                   either(expanded, mul(lower, upper, rules))));
   }
   return resultOf("y", y.take(), "dy", dy.take());
 }

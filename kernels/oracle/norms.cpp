@@ -152,20 +152,25 @@ Centered center(const Row &x, const Arithmetic &arithmetic) {
       bounded.forget();
     return bounded;
   };
+  // If the square of the correction overflows too, their difference is NaN.
+  const unsigned lost = dReach * dReach * (1 + 2 * unit) <= format.maxFinite
+                            ? 0
+                            : static_cast<unsigned>(bounded::NotANumber);
   // The squares may overflow in some partial sum, or must in their whole.
   long double least = (variance - meanSquareError) * count * (1 - gamma);
   if (least >= format.overflowThreshold)
     result.variance =
-        finished(std::numeric_limits<long double>::infinity(), 0, 0);
+        finished(std::numeric_limits<long double>::infinity(), 0, lost);
   else {
     // Executions replace a negative difference by 0.
     const long double low = std::max(variance - varianceRadius, 0.0L);
     const long double high = variance + varianceRadius;
     const long double middle = low > 0 ? variance : high / 2;
-    result.variance = finished(middle, std::max(high - middle, middle - low),
-                               square * count * (1 + gamma) <= format.maxFinite
-                                   ? 0
-                                   : bounded::PlusInfinity);
+    result.variance =
+        finished(middle, std::max(high - middle, middle - low),
+                 lost | (square * count * (1 + gamma) <= format.maxFinite
+                             ? 0u
+                             : static_cast<unsigned>(bounded::PlusInfinity)));
   }
   for (size_t i = 0; i < x.size(); ++i) {
     long double t = x[i].value - mu;

@@ -22,6 +22,7 @@
 #include "fmt/ranges.h"
 #include "support/timing.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -182,11 +183,11 @@ public:
   Progress() : isTerminal(isatty(STDERR_FILENO)) {}
   void show(const std::string &text) {
     if (isTerminal)
-      fmt::print(stderr, "\r\033[K{:.{}}", text, 100);
+      printError("\r\033[K{:.{}}", text, 100);
   }
   void clear() {
     if (isTerminal)
-      fmt::print(stderr, "\r\033[K");
+      printError("\r\033[K");
   }
 
 private:
@@ -334,6 +335,11 @@ private:
       bad |= isBad(row);
       document["rows"].push_back(std::move(row));
     }
+    // A run in which nothing was measured is no success.
+    bad |=
+        !suite->rows.empty() &&
+        std::none_of(document["rows"].begin(), document["rows"].end(),
+                     [](const json &row) { return row.at("status") == "ok"; });
     document["run"]["started"] = document["started"];
     document["run"]["finished"] = bench::utcNow();
     document["run"]["command"] = options.command();
@@ -416,8 +422,7 @@ private:
                                       bench::benchFolder(), file, options.html);
     if (std::system(command.c_str()) == 0)
       return true;
-    fmt::print(stderr,
-               "tessera bench: error: the report could not be made; the "
+    printError("tessera bench: error: the report could not be made; the "
                "result is in '{}'\n",
                file);
     return false;

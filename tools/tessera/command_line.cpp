@@ -470,7 +470,7 @@ int report(const Error &error, const std::string &file) {
       shown.family == ErrorFamily::Launch || shown.family == ErrorFamily::Usage;
   if (isCall && (file.empty() || shown.where.file != file))
     shown.where = {};
-  fmt::print(stderr, "tessera: {}\n", shown.str());
+  printError("tessera: {}\n", shown.str());
   return exitCode(error.family);
 }
 

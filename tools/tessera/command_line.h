@@ -19,13 +19,22 @@
 #include "tools/tessera/files.h"
 
 #include "CLI/CLI.hpp"
+#include "fmt/format.h"
 
+#include <cstdio>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 namespace tessera::cli {
+
+/// Prints to standard error. What cannot be written there is lost: there is no
+/// better place to say so.
+template <typename... Args>
+void printError(fmt::format_string<Args...> format, Args &&...args) {
+  std::fputs(fmt::format(format, std::forward<Args>(args)...).c_str(), stderr);
+}
 
 /// What the user typed, before it is understood.
 struct CommonOptions {

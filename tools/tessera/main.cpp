@@ -54,7 +54,7 @@ void warnAboutEnvironment() {
           "that this machine runs (tessera doctor); it is ignored",
           *isa));
   for (const std::string &problem : problems)
-    fmt::print(stderr, "tessera: warning: {}\n", problem);
+    cli::printError("tessera: warning: {}\n", problem);
 }
 
 /// Parses and acts. CLI11 reports by exceptions, which end here.
@@ -81,8 +81,7 @@ int run(int argc, char **argv) {
       std::none_of(std::begin(verbs), std::end(verbs), [&](const auto &verb) {
         return std::string_view(argv[1]) == verb.first;
       })) {
-    fmt::print(
-        stderr,
+    cli::printError(
         "tessera: error: unknown verb '{}', expected list, run, explain, "
         "compile, bench or doctor\ntry: tessera --help\n",
         argv[1]);
@@ -96,8 +95,8 @@ int run(int argc, char **argv) {
     std::string verb;
     for (const CLI::App *sub : app.get_subcommands())
       verb = " " + sub->get_name();
-    fmt::print(stderr, "tessera{}: error: {}\ntry: tessera{} --help\n", verb,
-               error.what(), verb);
+    cli::printError("tessera{}: error: {}\ntry: tessera{} --help\n", verb,
+                    error.what(), verb);
     return 2;
   }
   warnAboutEnvironment();
@@ -111,8 +110,8 @@ int run(int argc, char **argv) {
 
 /// Output that did not arrive is an error of the call, not a success.
 static int lostOutput() {
-  fmt::print(stderr, "tessera: error: cannot write to standard output: {}\n",
-             std::strerror(errno));
+  cli::printError("tessera: error: cannot write to standard output: {}\n",
+                  errno ? std::strerror(errno) : "an earlier write failed");
   return 2;
 }
 
@@ -127,10 +126,10 @@ int main(int argc, char **argv) {
     errno = error.code().value();
     return lostOutput();
   } catch (const std::bad_alloc &) {
-    fmt::print(stderr, "tessera: error: memory is exhausted\n");
+    cli::printError("tessera: error: memory is exhausted\n");
     return 3;
   } catch (const std::exception &error) {
-    fmt::print(stderr, "tessera: internal error: {}\n", error.what());
+    cli::printError("tessera: internal error: {}\n", error.what());
     return 4;
   }
 }

@@ -231,7 +231,7 @@ Result<int> run(RunOptions options) {
         return error;
       }
   if (failed && !subject->outputFiles.empty())
-    fmt::print(stderr, "tessera: verification failed, no output was written\n");
+    printError("tessera: verification failed, no output was written\n");
   if (!options.common.json.empty())
     if (Result<void> status =
             writeReport(options.common, makeJson(outcome).dump(2));

@@ -292,8 +292,9 @@ public:
   T geluSlope(T x) const {
     T k = T(0.7978845608028654), c = T(0.044715);
     T t = tanh(k * (x + c * x * x * x));
+    T near = std::clamp(x, T(-32), T(32));
     return T(0.5) * (1 + t) +
-           T(0.5) * x * (1 - t * t) * k * (1 + 3 * c * x * x);
+           T(0.5) * x * (1 - t * t) * k * (1 + 3 * c * near * near);
   }
 
 private:

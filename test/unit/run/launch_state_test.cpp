@@ -53,7 +53,7 @@ protected:
     if (op.name == "attention")
       dims = {{"b", 2},  {"hq", 4}, {"hkv", 2}, {"q", 33},
               {"k", 65}, {"d", 32}, {"dv", 33}};
-    else if (op.name == "gemm" || op.name == "bmm")
+    else if (dims.count("m"))
       for (const char *name : {"m", "n", "k"})
         dims.find(name)->second = 99;
     else if (op.name == "embedding")

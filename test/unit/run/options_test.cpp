@@ -284,15 +284,14 @@ TEST_P(Options, CrossEntropyIgnoresOneTarget) {
 
 TEST_P(Options, TiersOfEveryOperator) {
   for (const kernels::Operator &op : kernels::operators())
-    for (Tier tier : {Tier::Strict, Tier::Fast}) {
-      Dims dims = smallDims(op);
-      dims.find(op.dims.back())->second = 2 * lanes() + 4;
-      RunRequest tiered =
-          request(op.name, admissible(op, dims),
-                  stableHash(op.name) % 2 ? DType::F32 : DType::BF16);
-      tiered.tier = tier;
-      run(op.name, tiered, acceptanceClasses());
-    }
+    for (Tier tier : {Tier::Strict, Tier::Fast})
+      for (DType dtype : {DType::F32, DType::BF16}) {
+        Dims dims = smallDims(op);
+        dims.find(op.dims.back())->second = 2 * lanes() + 4;
+        RunRequest tiered = request(op.name, admissible(op, dims), dtype);
+        tiered.tier = tier;
+        run(op.name, tiered, acceptanceClasses());
+      }
 }
 
 TEST_P(Options, EveryTypeOfEveryOperator) {
@@ -328,7 +327,9 @@ TEST_P(Options, EqualElementsFarFromZero) {
       ASSERT_TRUE(result) << result.error().str();
       EXPECT_TRUE(result->passed())
           << cols << " " << element << " " << result->failures();
-      EXPECT_EQ(result->outputs[0].comparedWithInterpreter, 0);
+      // The oracle decides, unless the mean's own error is past all bounds.
+      if (!isInterpreter && std::abs(element) < 1e9f)
+        EXPECT_EQ(result->outputs[0].comparedWithInterpreter, 0);
       for (double value : kernels::loadFloats(*compiled->array("y")))
         ASSERT_TRUE(std::isfinite(value)) << cols << " " << element;
     }
