@@ -3,8 +3,10 @@
 // Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
+// clang-format off
 // packages: libblis4-pthread libblis-pthread-dev
 // libraries: -I/usr/include/x86_64-linux-gnu/blis-pthread -L/usr/lib/x86_64-linux-gnu/blis-pthread -Wl,-rpath,/usr/lib/x86_64-linux-gnu/blis-pthread -lblis
+// clang-format on
 //
 //===----------------------------------------------------------------------===//
 

@@ -3,8 +3,10 @@
 // Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
+// clang-format off
 // packages: libxsmm-dev
 // libraries: -lxsmm -lxsmmnoblas -ldl
+// clang-format on
 //
 //===----------------------------------------------------------------------===//
 
@@ -56,16 +58,15 @@ extern "C" const char *tessera_peer_describe(void) {
 
 extern "C" void *tessera_peer_prepare(const char *request, void *memory,
                                       char *why, size_t whyBytes) {
-  return prepare(
-      request, memory, why, whyBytes,
-      [](const Request &request) -> std::unique_ptr<Problem> {
-        if (request.op() != "gemm" || request.dtype() != "f32" ||
-            request.flag("trans_a") || request.flag("trans_b") ||
-            request.has("c0"))
-          throw Unsupported("plain f32 products only");
-        if (request.threads() != 1)
-          throw Unsupported("one thread only");
-        libxsmm_init();
-        return std::make_unique<Product>(request);
-      });
+  return prepare(request, memory, why, whyBytes,
+                 [](const Request &request) -> std::unique_ptr<Problem> {
+                   if (request.op() != "gemm" || request.dtype() != "f32" ||
+                       request.flag("trans_a") || request.flag("trans_b") ||
+                       request.has("c0"))
+                     throw Unsupported("plain f32 products only");
+                   if (request.threads() != 1)
+                     throw Unsupported("one thread only");
+                   libxsmm_init();
+                   return std::make_unique<Product>(request);
+                 });
 }

@@ -3,8 +3,10 @@
 // Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
+// clang-format off
 // packages: libdnnl2 libdnnl-dev
 // libraries: -ldnnl -fopenmp=libgomp
+// clang-format on
 //
 //===----------------------------------------------------------------------===//
 
@@ -78,8 +80,7 @@ private:
 /// One elementwise operation on a matrix, then a binary one with another.
 std::unique_ptr<Problem> eltwiseThen(const Request &request,
                                      dnnl::algorithm first, float alpha,
-                                     const char *input,
-                                     dnnl::algorithm second,
+                                     const char *input, dnnl::algorithm second,
                                      const char *other) {
   auto chain = std::make_unique<Chain>();
   memory::desc matrix = dense({request.dim("rows"), request.dim("cols")},
@@ -117,8 +118,7 @@ std::unique_ptr<Problem> layerNorm(const Request &request) {
   auto chain = std::make_unique<Chain>();
   memory::desc matrix = dense({request.dim("rows"), request.dim("cols")},
                               typeOf(request.dtype()));
-  memory::desc vector =
-      dense({request.dim("cols")}, memory::data_type::f32);
+  memory::desc vector = dense({request.dim("cols")}, memory::data_type::f32);
   dnnl::layer_normalization_forward::desc desc(
       prop_kind::forward_inference, matrix,
       static_cast<float>(request.setting("eps", 1e-5)),

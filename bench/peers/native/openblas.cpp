@@ -3,8 +3,10 @@
 // Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
+// clang-format off
 // packages: libopenblas0-pthread libopenblas-pthread-dev
 // libraries: -I/usr/include/x86_64-linux-gnu/openblas-pthread -L/usr/lib/x86_64-linux-gnu/openblas-pthread -Wl,-rpath,/usr/lib/x86_64-linux-gnu/openblas-pthread -lopenblas
+// clang-format on
 //
 //===----------------------------------------------------------------------===//
 

@@ -51,8 +51,7 @@ public:
     const nlohmann::json *found = find(name);
     if (!found)
       throw std::runtime_error("the request lacks array '" + name + "'");
-    return reinterpret_cast<T *>(memory +
-                                 found->at("offset").get<int64_t>());
+    return reinterpret_cast<T *>(memory + found->at("offset").get<int64_t>());
   }
 
 private:
