@@ -264,6 +264,23 @@ Result<CompiledKernel> Program::compileFor(std::span<const Argument> arguments,
                                            CompileRequest request) const {
   request.extents.clear();
   request.unitStride.clear();
+  // What a launch says of them, before their extents are taken for granted.
+  const std::vector<ProgramParameter> &parameters = state->parameters;
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const ProgramParameter &parameter = parameters[i];
+    if (i >= arguments.size()) {
+      if (parameter.isView || !parameter.hasDefault)
+        return launcherror::count(state->name, parameters.size(),
+                                  parameterNames(parameters), arguments.size());
+      continue;
+    }
+    bool isView = std::holds_alternative<TensorRef>(arguments[i]);
+    if (isView && !parameter.isView)
+      return launcherror::viewForScalar(parameter.name, parameter.dtype);
+    if (!isView && parameter.isView)
+      return launcherror::scalarForView(parameter.name, parameter.rank,
+                                        parameter.dtype);
+  }
   std::vector<const TensorRef *> views;
   for (const Argument &argument : arguments) {
     auto &extents = request.extents.emplace_back();

@@ -165,4 +165,27 @@ TEST(LaunchCodes, CompilationAgreesToo) {
   EXPECT_EQ(compiled.error().where.line, interpreted.error().where.line);
 }
 
+TEST(LaunchCodes, CompilationChecksCountAndKindFirst) {
+  Result<Program> program = Program::fromText(text, "pick.mlir");
+  ASSERT_TRUE(program) << program.error().str();
+  Arrays arrays;
+  const std::vector<Argument> good = arrays.arguments();
+  CompileRequest request;
+  request.isa = hostIsa();
+  auto codeOf = [&](const std::vector<Argument> &arguments) {
+    Result<CompiledKernel> compiled = program->compileFor(arguments, request);
+    return compiled ? std::string("none") : compiled.error().code;
+  };
+  EXPECT_EQ(codeOf({}), "launch.count");
+  EXPECT_EQ(codeOf({good[0]}), "launch.count");
+  for (size_t i = 0; i < good.size(); ++i) {
+    std::vector<Argument> wrong = good;
+    if (std::holds_alternative<TensorRef>(wrong[i]))
+      wrong[i] = 3.0;
+    else
+      wrong[i] = good[0];
+    EXPECT_EQ(codeOf(wrong), "launch.kind") << i;
+  }
+}
+
 } // namespace
