@@ -17,7 +17,9 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <fcntl.h>
 #include <fstream>
+#include <sys/file.h>
 #include <unistd.h>
 
 namespace tessera::bench {
@@ -138,6 +140,20 @@ Result<PartialResult> PartialResult::open(const std::string &file,
   PartialResult partial;
   partial.file = file + ".partial";
   partial.first = settings;
+  int descriptor =
+      ::open(partial.file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (descriptor < 0)
+    return usage(fmt::format("cannot write '{}': {}", partial.file,
+                             std::strerror(errno)));
+  // A deleter is given the pointer, here the descriptor plus one.
+  partial.lock.reset(
+      reinterpret_cast<void *>(intptr_t{descriptor} + 1), [](void *held) {
+        close(static_cast<int>(reinterpret_cast<intptr_t>(held) - 1));
+      });
+  if (flock(descriptor, LOCK_EX | LOCK_NB) != 0)
+    return usage(fmt::format("another run writes '{}'; wait for it, or choose "
+                             "another --json",
+                             partial.file));
   std::ifstream stream(partial.file);
   std::string line;
   if (!restart && stream && std::getline(stream, line)) {

@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include <map>
+#include <memory>
 #include <string>
 
 namespace tessera::bench {
@@ -52,6 +53,8 @@ public:
   void discard();
 
 private:
+  /// Held while the run lasts: two runs on one file would lose rows.
+  std::shared_ptr<void> lock;
   std::string file;
   nlohmann::json first;
   std::map<std::string, nlohmann::json> rows;

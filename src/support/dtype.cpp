@@ -54,7 +54,15 @@ constexpr bool rowsAreInOrder() {
 }
 static_assert(rowsAreInOrder(), "the table is indexed by the enumerator");
 
-const Row &row(DType type) { return table[static_cast<size_t>(type)]; }
+/// A value that is no enumerator, which a caller may have cast, stands for no
+/// type: it has a name for messages and equals nothing.
+constexpr Row noType = {DType::Bool, "an unknown type", 1, Kind::Bool,
+                        DType::Bool};
+
+const Row &row(DType type) {
+  auto index = static_cast<size_t>(type);
+  return index < table.size() ? table[index] : noType;
+}
 
 } // namespace
 

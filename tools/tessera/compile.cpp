@@ -48,6 +48,9 @@ Result<int> compile(const CompileOptions &options) {
                    fmt::format("--emit: '{}' is given twice", kind));
   }
   bool both = kinds.size() == 2;
+  if (both && options.path == "-")
+    return usage("file", "-o -: standard output takes one of obj and header, "
+                         "expected the object's name");
   std::string headerPath =
       both
           ? std::filesystem::path(options.path).replace_extension(".h").string()

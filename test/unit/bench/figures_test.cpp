@@ -239,16 +239,25 @@ TEST_F(BenchPartial, FinishedRowsSurvive) {
     ASSERT_TRUE(partial) << partial.error().str();
     ASSERT_TRUE(partial->add({{"id", "a"}, {"value", 1}}));
   }
+  {
+    Result<PartialResult> one = PartialResult::open(file, settings, false);
+    Result<PartialResult> two = PartialResult::open(file, settings, false);
+    ASSERT_TRUE(one);
+    ASSERT_FALSE(two);
+    EXPECT_THAT(two.error().message, HasSubstr("another run writes"));
+  }
   // Stopped in the middle of a line.
   std::ofstream(file + ".partial", std::ios::app) << "{\"id\": \"b\", \"va";
   settings["started"] = "later";
-  Result<PartialResult> again = PartialResult::open(file, settings, false);
-  ASSERT_TRUE(again) << again.error().str();
-  EXPECT_EQ(again->size(), 1u);
-  ASSERT_NE(again->find("a"), nullptr);
-  EXPECT_EQ(again->find("a")->at("value"), 1);
-  EXPECT_EQ(again->find("b"), nullptr);
-  EXPECT_EQ(again->settings()["started"], "now");
+  {
+    Result<PartialResult> again = PartialResult::open(file, settings, false);
+    ASSERT_TRUE(again) << again.error().str();
+    EXPECT_EQ(again->size(), 1u);
+    ASSERT_NE(again->find("a"), nullptr);
+    EXPECT_EQ(again->find("a")->at("value"), 1);
+    EXPECT_EQ(again->find("b"), nullptr);
+    EXPECT_EQ(again->settings()["started"], "now");
+  }
 
   settings["run"]["suite"] = "gemm";
   Result<PartialResult> other = PartialResult::open(file, settings, false);

@@ -16,6 +16,13 @@
 
 using namespace tessera;
 
+TEST(DTypeTest, NoEnumeratorIsNoType) {
+  const auto none = static_cast<DType>(99);
+  EXPECT_EQ(name(none), "an unknown type");
+  EXPECT_EQ(sizeInBytes(none), 1);
+  EXPECT_FALSE(isFloat(none));
+}
+
 TEST(DType, NamesRoundTrip) {
   for (int i = 0; i <= static_cast<int>(DType::F64); ++i) {
     const auto type = static_cast<DType>(i);
