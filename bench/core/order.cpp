@@ -14,14 +14,14 @@ namespace tessera::bench {
 std::vector<std::vector<int>> balancedOrders(int arms) {
   // The first order goes 0, 1, n-1, 2, n-2, ...: its neighbours differ by every
   // amount once. Adding the same number to all gives the others.
-  std::vector<int> first;
+  std::vector<int> first(arms);
   for (int i = 0; i < arms; ++i)
-    first.push_back(i % 2 ? (i + 1) / 2 : (arms - i / 2) % arms);
+    first[i] = i % 2 ? (i + 1) / 2 : (arms - i / 2) % arms;
   std::vector<std::vector<int>> orders;
   for (int shift = 0; shift < arms; ++shift) {
-    std::vector<int> order;
-    for (int arm : first)
-      order.push_back((arm + shift) % arms);
+    std::vector<int> order(first);
+    for (int &arm : order)
+      arm = (arm + shift) % arms;
     orders.push_back(std::move(order));
   }
   // With an odd number each order needs its mirror image too.

@@ -292,10 +292,12 @@ void RowRun::planTurns() {
     if (arm.isActive)
       calls += arm.callNanoseconds * static_cast<double>(arm.inner) * 1e-9;
   }
+  if (active == 0)
+    return;
   std::vector<std::vector<int>> design = balancedOrders(active);
-  auto rounds = static_cast<double>(
-      (static_cast<size_t>(options.rounds) + design.size() - 1) /
-      design.size() * design.size());
+  size_t wholeDesigns =
+      (static_cast<size_t>(options.rounds) + design.size() - 1) / design.size();
+  auto rounds = static_cast<double>(wholeDesigns * design.size());
   int64_t samples =
       row.boundary == "call" ? callSamples : int64_t{options.samples};
   // A warming call comes with every turn.

@@ -78,7 +78,7 @@ Result<std::unique_ptr<Worker>> Worker::start(const WorkerOptions &options) {
       variables.emplace_back(text);
   }
   for (const auto &[name, value] : options.environment)
-    variables.push_back(name + "=" + value);
+    variables.push_back(fmt::format("{}={}", name, value));
   variables.push_back(fmt::format("TESSERA_BENCH_REPLY={}", replyDescriptor));
 
   ChildSetup setup;
