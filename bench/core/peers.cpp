@@ -45,7 +45,7 @@ std::string substituted(std::string text) {
 } // namespace
 
 std::string peersFolder() {
-  if (const char *set = std::getenv("TESSERA_PEERS_DIR"))
+  if (const char *set = std::getenv("TESSERA_PEERS_DIR"); set && *set)
     return set;
   const char *home = std::getenv("HOME");
   return fmt::format("{}/.local/share/tessera/peers", home ? home : "");

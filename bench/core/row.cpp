@@ -195,7 +195,7 @@ std::string benchFolder() {
   namespace fs = std::filesystem;
   std::error_code error;
   std::vector<fs::path> places;
-  if (const char *set = std::getenv("TESSERA_BENCH_DIR"))
+  if (const char *set = std::getenv("TESSERA_BENCH_DIR"); set && *set)
     places.emplace_back(set);
   fs::path program = fs::read_symlink("/proc/self/exe", error);
   places.push_back(program.parent_path() / "../share/tessera/bench");
