@@ -107,6 +107,22 @@ void agree(const Program &program, std::vector<float> x,
     }
 }
 
+/// A launch fails with `code` when it validates, and runs when it does not.
+void refusedWhenValidated(const Program &program,
+                          std::span<const Argument> arguments,
+                          const std::string &code) {
+  for (bool validate : {true, false}) {
+    CompileRequest request;
+    request.validate = validate;
+    Result<CompiledKernel> compiled = program.compileFor(arguments, request);
+    ASSERT_TRUE(compiled.ok()) << compiled.error().str();
+    Result<void> run = compiled->executable.launch(arguments);
+    EXPECT_EQ(run.ok(), !validate);
+    if (!run)
+      EXPECT_EQ(run.error().code, code) << run.error().str();
+  }
+}
+
 //===----------------------------------------------------------------------===//
 // Folds of tiles in tree order
 //===----------------------------------------------------------------------===//
@@ -272,16 +288,7 @@ tile.kernel @k(%x: !in1, %ids: !ids, %y: !out) {
     Result<void> strict = program.interpret(arguments, {});
     ASSERT_FALSE(strict.ok());
     EXPECT_EQ(strict.error().code, "launch.reshape");
-    for (bool validate : {true, false}) {
-      CompileRequest request;
-      request.validate = validate;
-      Result<CompiledKernel> compiled = program.compileFor(arguments, request);
-      ASSERT_TRUE(compiled.ok()) << compiled.error().str();
-      Result<void> run = compiled->executable.launch(arguments);
-      EXPECT_EQ(run.ok(), !validate);
-      if (!run)
-        EXPECT_EQ(run.error().code, "launch.reshape") << run.error().str();
-    }
+    refusedWhenValidated(program, arguments, "launch.reshape");
   }
 }
 
@@ -378,16 +385,7 @@ TEST(UnboundedTiles, NegativeExtents) {
   std::vector<Argument> arguments{dense(x, DType::F32, {8}),
                                   dense(ids, DType::I64, {2}),
                                   dense(y, DType::F32, {2, 20})};
-  for (bool validate : {true, false}) {
-    CompileRequest request;
-    request.validate = validate;
-    Result<CompiledKernel> compiled = program.compileFor(arguments, request);
-    ASSERT_TRUE(compiled.ok()) << compiled.error().str();
-    Result<void> run = compiled->executable.launch(arguments);
-    EXPECT_EQ(run.ok(), !validate);
-    if (!run)
-      EXPECT_EQ(run.error().code, "launch.extent") << run.error().str();
-  }
+  refusedWhenValidated(program, arguments, "launch.extent");
 }
 
 //===----------------------------------------------------------------------===//
