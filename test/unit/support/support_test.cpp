@@ -184,20 +184,44 @@ TEST_F(AtomicFileTest, AppearsWhenCommitted) {
                 "': it is a directory, expected a regular file or a new name");
 }
 
-TEST_F(AtomicFileTest, SignalsRemoveWhatIsUnfinished) {
-  for (const int number : {SIGTERM, SIGINT, SIGHUP}) {
-    const pid_t child = ::fork();
-    if (child == 0) {
-      removeTemporaryFilesOnSignals();
-      Result<AtomicFile> a = AtomicFile::create(path("a"));
-      Result<AtomicFile> b = AtomicFile::create(path("b"));
+/// The exit status of a child that raises `number`, which `disposition` meets
+/// when it starts, with two unfinished files in `folder`. 7: it survived.
+static int raiseWithUnfinishedFiles(const std::filesystem::path &folder,
+                                    int number, void (*disposition)(int)) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    // What started the tests may ignore or block signals (nohup, CI).
+    ::signal(number, disposition);
+    sigset_t set;
+    ::sigemptyset(&set);
+    ::sigaddset(&set, number);
+    ::sigprocmask(SIG_UNBLOCK, &set, nullptr);
+    removeTemporaryFilesOnSignals();
+    {
+      Result<AtomicFile> a = AtomicFile::create((folder / "a").string());
+      Result<AtomicFile> b = AtomicFile::create((folder / "b").string());
       if (a.ok() && b.ok() && a->write("x", 1).ok())
         ::raise(number);
-      ::_exit(7);
     }
-    int status = 0;
-    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ::_exit(7);
+  }
+  int status = 0;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  return status;
+}
+
+TEST_F(AtomicFileTest, SignalsRemoveWhatIsUnfinished) {
+  for (const int number : {SIGTERM, SIGINT, SIGHUP}) {
+    const int status = raiseWithUnfinishedFiles(folder, number, SIG_DFL);
     EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == number) << status;
+    EXPECT_EQ(names(), std::vector<std::string>{});
+  }
+}
+
+TEST_F(AtomicFileTest, IgnoredSignalsStayIgnored) {
+  for (const int number : {SIGTERM, SIGINT, SIGHUP}) {
+    const int status = raiseWithUnfinishedFiles(folder, number, SIG_IGN);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 7) << status;
     EXPECT_EQ(names(), std::vector<std::string>{});
   }
 }
