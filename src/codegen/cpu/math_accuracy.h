@@ -1,5 +1,4 @@
-//===- codegen/cpu/math_accuracy.h - Stated error bounds -----------*- C++
-//-*-===//
+//===- codegen/cpu/math_accuracy.h - Stated error bounds --------*- C++ -*-===//
 //
 // Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -107,11 +107,13 @@ template <class T, class B>
 typename B::Value log2(B &b, typename B::Value x, Accuracy) {
   detail::LogParts<B> v = detail::splitLog<T>(b, x, /*wantLo=*/true);
   auto scale = b.constF(T::log2eWord);
-  DoubleWord<B> product = twoProd<T>(b, v.f, scale);
+  // log(1 + f) as hi + lo, so that what is left to round is far below a ULP.
+  DoubleWord<B> natural = fastTwoSum(b, v.f, v.tail);
+  auto lo = b.add(natural.lo, v.tailLo);
+  DoubleWord<B> product = twoProd<T>(b, natural.hi, scale);
   DoubleWord<B> sum = fastTwoSum(b, v.k, product.hi);
-  auto rest = b.fma(v.f, b.constF(T::log2eRest), product.lo);
-  rest = b.fma(v.tailLo, scale, rest);
-  rest = b.fma(v.tail, scale, rest);
+  auto rest = b.fma(natural.hi, b.constF(T::log2eRest), product.lo);
+  rest = b.fma(lo, scale, rest);
   auto y = b.add(sum.hi, b.add(sum.lo, rest));
   return detail::logSpecials(b, x, y, 0);
 }
