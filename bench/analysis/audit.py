@@ -77,11 +77,13 @@ def audit_run(result, findings):
     if "passed" in run:
         bad = any(arm["status"] in ("wrong", "failed")
                   for row in rows for arm in arms_of(row)) or \
-            any(row["status"] == "failed" for row in rows)
-        if run["passed"] == bad:
+            any(row["status"] == "failed" for row in rows) or \
+            (rows and not any(arm["status"] == "ok" for row in rows
+                              for arm in arms_of(row)))
+        if run["passed"] == bool(bad):
             report("passed", f"found {run['passed']}, but " +
-                   ("an arm or a row is wrong or failed" if bad else
-                    "nothing is wrong or failed"))
+                   ("an arm or a row is wrong or failed, or nothing was "
+                    "measured" if bad else "nothing is wrong or failed"))
     names = [peer["name"] for peer in result["peers"]]
     for peer in result["peers"]:
         if names.count(peer["name"]) > 1:

@@ -60,7 +60,8 @@ class RowAudit:
         self.check_peers()
         if self.row["status"] == "not implemented":
             self.check_not_implemented()
-            return
+            if not self.orders:  # Nothing was measured, no peer either.
+                return
         self.check_order()
         arrays = self.arrays()
         for arm in self.arms:
@@ -161,7 +162,7 @@ class RowAudit:
                     self.report(arm["name"], field,
                                 f"found {describe(arm.get(field))}, expected "
                                 f"{describe(peer[field])} as the run says")
-        if self.row["status"] == "not implemented":
+        if self.row["status"] == "not implemented" and not self.orders:
             return
         for name, peer in known.items():
             if peer["status"] == "ok" and name not in present:
@@ -173,8 +174,12 @@ class RowAudit:
         if not self.row.get("why"):
             self.report("", "why", "found no reason for the status 'not "
                         "implemented'")
-        if self.subject and self.subject["status"] == "ok":
-            self.report(self.subject["name"], "status", "found 'ok' in a row "
+        if self.subject and (self.subject["status"] != "unsupported" or
+                             self.subject.get("samples")):
+            self.report(self.subject["name"], "status", f"found "
+                        f"{describe(self.subject['status'])} with "
+                        f"{len(self.subject.get('samples') or [])} rounds of "
+                        "samples, expected 'unsupported' without any in a row "
                         "that is not implemented")
         result = (self.row.get("verdict") or {}).get("result")
         if result not in (None, "failed", "not implemented"):
@@ -549,9 +554,12 @@ class RowAudit:
             return
         result, subject = found["result"], self.subject
         if not subject or subject["status"] != "ok":
-            if result != "failed":
+            expected = "not implemented" \
+                if self.row["status"] == "not implemented" else "failed"
+            if result != expected:
                 self.report("", "verdict.result", f"found {describe(result)}, "
-                            "expected 'failed': the subject is not ok")
+                            f"expected {describe(expected)}: the subject is "
+                            "not ok")
             return
         peers = [arm for arm in self.arms if arm["role"] == "peer" and
                  arm["status"] == "ok" and self.medians.get(arm["name"])]

@@ -79,7 +79,10 @@ void summarizeRow(json &row) {
   json verdict = {{"bestPeer", ""},
                   {"ratio", 0.0},
                   {"overFloor", 0.0},
-                  {"result", subject ? "alone" : "failed"}};
+                  {"result", subject ? "alone"
+                             : row.at("status") == "not implemented"
+                                 ? "not implemented"
+                                 : "failed"}};
   double bestTime = 0;
   for (const json &arm : row["arms"]) {
     if (!subject || arm.at("status") != "ok" || arm.at("role") == "subject")

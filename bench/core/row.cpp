@@ -115,6 +115,12 @@ Result<RowSpec> RowSpec::fromJson(const json &source) {
     }
     row.present = source.value("present", std::vector<std::string>());
     row.boundary = source.value("boundary", "native");
+    if (std::find(std::begin(boundaries), std::end(boundaries), row.boundary) ==
+        std::end(boundaries))
+      return usage(fmt::format("operator '{}': unknown boundary '{}', expected "
+                               "one of {}",
+                               row.operatorName, row.boundary,
+                               fmt::join(boundaries, ", ")));
     row.threads = source.value("threads", 1);
     for (const json &variant : source.value("variants", json::array()))
       row.variants.push_back(

@@ -24,6 +24,11 @@ struct Variant {
   nlohmann::json steps;
 };
 
+/// Where the clock stands (docs/benchmarking.md); "device" is an interval that
+/// the device's own clock measured.
+inline constexpr const char *boundaries[] = {"native", "call", "batch", "cold",
+                                             "device"};
+
 /// An operator at certain extents, measured at one boundary.
 struct RowSpec {
   std::string operatorName;
@@ -32,7 +37,7 @@ struct RowSpec {
   kernels::Settings settings = {};
   /// Optional arrays that take part.
   std::vector<std::string> present = {};
-  /// "native", "call", "batch" or "cold".
+  /// One of `boundaries`.
   std::string boundary = "native";
   /// 0 for all.
   int threads = 1;

@@ -53,6 +53,8 @@ ENVIRONMENTS = {
 PYTHON_PEERS = {
     "torch_eager": ("torch", {}),
     "torch_inductor": ("torch", {"TORCHINDUCTOR_COMPILE_THREADS": "1"}),
+    "torch_cuda": ("torch", {}),
+    "torch_cuda_inductor": ("torch", {}),
     "onnxruntime": ("onnxruntime", {}),
     "openvino": ("openvino", {}),
     "jax": ("jax", {"JAX_PLATFORMS": "cpu"}),

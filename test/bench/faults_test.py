@@ -30,7 +30,7 @@ def program():
 class Run:
     """One row with these modes as its peers."""
 
-    def __init__(self, modes, *options, statuses=None):
+    def __init__(self, modes, boundary="native", statuses=None):
         with tempfile.TemporaryDirectory() as folder:
             peers = [{"name": mode, "status": "ok",
                       "command": [sys.executable, str(PEER), mode]}
@@ -43,14 +43,17 @@ class Run:
             start = time.monotonic()
             self.process = subprocess.run(
                 [program(), "bench", "copy", "--dims", "rows=4,cols=8",
-                 "--boundary", "native", "--peers", "all", "--rounds", "2",
+                 "--boundary", boundary, "--peers", "all", "--rounds", "2",
                  "--samples", "2", "--answer-seconds", "2",
-                 "--json", str(file), *options],
+                 "--json", str(file)],
                 env={**os.environ, "TESSERA_PEERS_DIR": folder,
                      "TESSERA_BENCH_DIR": str(ROOT / "bench")},
                 capture_output=True, text=True, timeout=300)
             self.seconds = time.monotonic() - start
             self.result = json.loads(file.read_text())
+            self.audit = subprocess.run(
+                [sys.executable, str(ROOT / "bench/audit"), str(file)],
+                capture_output=True, text=True, timeout=300)
         self.row = self.result["rows"][0]
         self.arms = {arm["name"]: arm for arm in self.row["arms"]}
 
@@ -117,6 +120,18 @@ class FaultsTest(unittest.TestCase):
         self.assertIn("gone is missing: no such wheel", run.process.stdout)
         listed = {peer["name"]: peer for peer in run.result["peers"]}
         self.assertEqual(listed["gone"]["why"], "no such wheel")
+
+    def test_peers_are_measured_where_tessera_is_not(self):
+        run = Run(["device", "good"], "device")
+        self.assertEqual(run.process.returncode, 0,
+                         run.process.stdout + run.process.stderr)
+        self.assertEqual(run.row["status"], "not implemented")
+        self.assertIn("'device'", run.row["why"])
+        self.assertEqual(run.row["verdict"]["result"], "not implemented")
+        self.assertEqual(run.arms["tessera"]["status"], "unsupported")
+        self.assertEqual(run.arms["good"]["status"], "unsupported")
+        self.check_measured(run, "device")
+        self.assertEqual(run.audit.returncode, 0, run.audit.stdout)
 
     def test_slow_arm_shows_its_time(self):
         run = Run(["slow"])

@@ -6,7 +6,7 @@
 #===-------------------------------------------------------------------------===#
 """faulty_peer.py MODE: a worker for the operator `copy`, for tests alone.
 
-Modes: good, and slow (correct, 2 ms a call); absent (ends at once), mute (ends
+Modes: good, device (good at that boundary), and slow (correct, 2 ms a call); absent (ends at once), mute (ends
 without a description), crash, hang, exit (while it is timed), refuse (has no
 such operator), garbage (no JSON), kinds (JSON of the wrong kinds), samples (too
 few of them), negative (times below 0), endless (a reply without an end), wrong
@@ -111,8 +111,9 @@ def main():
             if MODE == "mute":
                 return 0
             reply = {"name": MODE, "version": "1", "mathMode": "IEEE",
-                     "boundaries": ["call"] if MODE == "boundary"
-                     else ["native", "call"]}
+                     "boundaries": {"boundary": ["call"],
+                                    "device": ["device"]}.get(
+                                        MODE, ["native", "call"])}
         elif what == "prepare":
             if MODE == "refuse" or request["operator"] != "copy":
                 reply = {"status": "unsupported", "why": "copies only"}

@@ -235,6 +235,11 @@ bool isBad(const json &row) {
   return false;
 }
 
+bool wasMeasured(const json &row) {
+  return std::any_of(row.at("arms").begin(), row.at("arms").end(),
+                     [](const json &arm) { return arm.at("status") == "ok"; });
+}
+
 std::string leftText(double seconds) {
   return seconds < 90 ? fmt::format("{:.0f} s left", seconds)
                       : fmt::format("{:.0f} min left", seconds / 60);
@@ -336,10 +341,9 @@ private:
       document["rows"].push_back(std::move(row));
     }
     // A run in which nothing was measured is no success.
-    bad |=
-        !suite->rows.empty() &&
-        std::none_of(document["rows"].begin(), document["rows"].end(),
-                     [](const json &row) { return row.at("status") == "ok"; });
+    bad |= !suite->rows.empty() &&
+           std::none_of(document["rows"].begin(), document["rows"].end(),
+                        wasMeasured);
     document["run"]["started"] = document["started"];
     document["run"]["finished"] = bench::utcNow();
     document["run"]["command"] = options.command();
@@ -445,8 +449,9 @@ Action addBench(CLI::App &app) {
   verb->add_option("--dims", options->dims, "extents, as rows=17,cols=65");
   verb->add_option("--dtype", options->dtype, "type of floating arrays");
   verb->add_option("--boundary", options->boundary,
-                   "native, call, batch or cold")
-      ->check(CLI::IsMember({"native", "call", "batch", "cold"}));
+                   fmt::format("{}", fmt::join(bench::boundaries, ", ")))
+      ->check(CLI::IsMember(std::vector<std::string>(
+          std::begin(bench::boundaries), std::end(bench::boundaries))));
   verb->add_option("--peers", options->peers,
                    "all, none, or names that ./dev peers has installed");
   verb->add_option("--threads", options->threads, "0 for all processors")

@@ -35,6 +35,10 @@ class Problem:
     # without Python, as `native` rows must be; run() is not used then.
     native = None
 
+    # (warm, samples, inner) -> nanoseconds of each sample, from the clock of a
+    # device, as `device` rows must be; run() is not used then.
+    interval = None
+
     def __init__(self):
         # Hashes and settings that tell what ran; both stand in the result.
         self.identity = {}

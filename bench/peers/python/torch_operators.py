@@ -94,16 +94,17 @@ def attention(i, s):
     mask, causal = i.get("mask"), bool(s.get("causal", 0))
     if "lengths" in i:
         lengths = i["lengths"].view(-1, 1, 1, 1)
-        position = torch.arange(keys).view(1, 1, 1, -1)
+        position = torch.arange(keys, device=q.device).view(1, 1, 1, -1)
         visible = position < lengths
         if causal:
-            query = torch.arange(queries).view(1, 1, -1, 1)
+            query = torch.arange(queries, device=q.device).view(1, 1, -1, 1)
             visible = visible & (position <= query + lengths - queries)
         mask = visible if mask is None else mask & visible
         causal = False
     elif causal and (queries != keys or mask is not None):
         # PyTorch's own flag aligns the first query with the first key.
-        visible = torch.ones(queries, keys, dtype=torch.bool)
+        visible = torch.ones(queries, keys, dtype=torch.bool,
+                             device=q.device)
         visible = visible.tril(keys - queries)
         mask = visible if mask is None else mask & visible
         causal = False

@@ -156,6 +156,9 @@ class Server:
         if request["boundary"] == "native" and not self.problem.native:
             self.release()
             raise Unsupported("has no compiled entry to call")
+        if request["boundary"] == "device" and not self.problem.interval:
+            self.release()
+            raise Unsupported("has no device to measure")
         return {"identity": self.problem.identity,
                 "detail": self.problem.detail}
 
@@ -167,6 +170,8 @@ class Server:
         gc.collect()
         gc.disable()
         try:
+            if problem.interval:
+                return problem.interval(warm, samples, inner)
             if problem.native:
                 return time_native(self.timer, problem.native, warm, samples,
                                    inner)
