@@ -19,6 +19,7 @@ from . import statistics, suites
 from .audit_row import RowAudit, describe
 from .ceilings import Ceiling, ceilings_of
 from .operators import load_table
+from .output import show
 from .results import ResultError, arms_of, load
 
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\Z")
@@ -182,17 +183,15 @@ def main(arguments=None):
             result = load(path, strict=False)
             findings, notes = audit(result, suite=options.suite,
                                     check_suite=not options.no_suite)
+            lines = findings + [f"note: {note}" for note in notes]
+            arms = sum(len(arms_of(row)) for row in result["rows"])
+            lines.append(f"{len(result['rows'])} rows, {arms} arms, " + (
+                f"{len(findings)} findings" if findings else "clean"))
+            show("".join(f"{path}: {line}\n" for line in lines))
         except ResultError as error:
             print(f"bench/audit: {error}", file=sys.stderr)
             status = 2
             continue
-        for finding in findings:
-            print(f"{path}: {finding}")
-        for note in notes:
-            print(f"{path}: note: {note}")
-        arms = sum(len(arms_of(row)) for row in result["rows"])
-        print(f"{path}: {len(result['rows'])} rows, {arms} arms, " +
-              (f"{len(findings)} findings" if findings else "clean"))
         if findings:
             status = max(status, 1)
     return status

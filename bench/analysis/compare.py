@@ -13,10 +13,10 @@ control when it is the same code in both. A difference within the larger noise
 of the two rows (p90 of the A/A ratios) is called "same"."""
 
 import argparse
-import pathlib
 import sys
 
 from . import statistics
+from .output import show, write
 from .results import ResultError, arm_by_role, arms_of, load
 from .units import percent, ratio_text, time_text
 
@@ -180,10 +180,10 @@ def main(arguments=None):
     try:
         text, changes = markdown(load(options.before), load(options.after))
         if options.markdown:
-            pathlib.Path(options.markdown).write_text(text, "utf-8")
+            write(options.markdown, text)
         else:
-            print(text, end="")
-    except (ResultError, OSError) as error:
+            show(text)
+    except ResultError as error:
         print(f"bench/compare: {error}", file=sys.stderr)
         return 2
     bad = any(change.verdict in ("slower", "broken") for change in changes)

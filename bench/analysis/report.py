@@ -15,6 +15,7 @@ import pathlib
 import sys
 
 from .ceilings import ceilings_of
+from .output import show, write
 from .results import ResultError, load
 from .summary import Run, group_text, markdown
 from .units import bytes_text, count, digits, percent, ratio_text, time_text
@@ -200,16 +201,12 @@ def main(arguments=None):
             if problem:
                 raise ResultError(problem)
         if options.markdown:
-            options.markdown.write_text(markdown(runs), "utf-8")
+            write(options.markdown, markdown(runs))
         if options.html:
-            options.html.write_text(html(runs), "utf-8")
+            write(options.html, html(runs))
         if not options.html and not options.markdown:
-            print(markdown(runs), end="")
+            show(markdown(runs))
     except ResultError as error:
         print(f"bench/report: {error}", file=sys.stderr)
-        return 2
-    except OSError as error:
-        print(f"bench/report: cannot write {error.filename}: "
-              f"{error.strerror}", file=sys.stderr)
         return 2
     return 0

@@ -474,6 +474,13 @@ class Audit(unittest.TestCase):
             done = subprocess.run([synthetic.ROOT / "bench/audit", good],
                                   capture_output=True, text=True, check=False)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
+            with open("/dev/full", "w") as full:
+                done = subprocess.run([synthetic.ROOT / "bench/audit", good],
+                                      stdout=full, stderr=subprocess.PIPE,
+                                      text=True, check=False)
+            self.assertEqual((done.returncode, done.stderr), (
+                2, "bench/audit: cannot write to standard output: No space "
+                "left on device\n"))
 
     def test_table_of_operators_is_current(self):
         tessera = os.environ.get("TESSERA_BINARY")

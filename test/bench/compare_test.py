@@ -136,6 +136,10 @@ class Compare(unittest.TestCase):
                           "**slower** |", out)
             self.assertEqual(run(before, after, "--fail-on-slower")[0], 1)
             self.assertEqual(run(before, before, "--fail-on-slower")[0], 0)
+            status, _, err = run(before, before, "-o", "/dev/full")
+            self.assertEqual((status, err), (
+                2, "bench/compare: cannot write '/dev/full': No space left on "
+                "device\n"))
             status, _, err = run(before, folder / "none.json")
             self.assertEqual(status, 2)
             self.assertIn("cannot be read", err)

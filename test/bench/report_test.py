@@ -13,6 +13,8 @@ import html.parser
 import io
 import pathlib
 import re
+import subprocess
+import sys
 import tempfile
 import unittest
 import xml.etree.ElementTree as ElementTree
@@ -22,6 +24,7 @@ from analysis import report as reporter
 from analysis.results import Result, shape_of
 from analysis.summary import Run, markdown
 
+REPORT = pathlib.Path(reporter.__file__).parent.parent / "report"
 PROBLEM = reporter.drawing_problem()
 GONE = {name: "failed" for name in ("tessera", "tessera-again", "torch")}
 
@@ -271,6 +274,20 @@ class Main(unittest.TestCase):
                                        self.folder / "no/t.md")
         self.assertEqual(status, 2)
         self.assertIn("cannot write", err)
+
+    def test_a_full_disk(self):
+        """The name is that of the option; a failing write does not tell it."""
+        status, _, err = self.run_main(self.file, "--markdown", "/dev/full")
+        self.assertEqual((status, err), (2, "bench/report: cannot write "
+                                         "'/dev/full': No space left on "
+                                         "device\n"))
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([sys.executable, REPORT, self.file],
+                                  stdout=full, stderr=subprocess.PIPE,
+                                  text=True, timeout=60)
+        self.assertEqual((done.returncode, done.stderr), (
+            2, "bench/report: cannot write to standard output: No space left "
+            "on device\n"))
 
     @unittest.skipIf(PROBLEM, PROBLEM)
     def test_page(self):
