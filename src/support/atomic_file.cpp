@@ -93,8 +93,24 @@ void syncDirectoryOf(const std::string &path) {
   ::close(file);
 }
 
+/// The folder of `path`, without links; empty when there is none.
+std::string canonicalFolder(const std::string &path) {
+  const size_t slash = path.rfind('/');
+  const std::string folder =
+      slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  char *resolved = ::realpath(folder.c_str(), nullptr);
+  if (!resolved)
+    return {};
+  std::string result(resolved);
+  std::free(resolved);
+  return result;
+}
+
 /// The file that a rename to `path` should replace.
 Result<std::string> resolveTarget(const std::string &path) {
+  if (isDescriptorPath(path))
+    return writeError(path, "it stands for an open file, expected a regular "
+                            "file or a new name");
   struct stat status;
   if (::stat(path.c_str(), &status) != 0) {
     struct stat link;
@@ -117,6 +133,23 @@ Result<std::string> resolveTarget(const std::string &path) {
 }
 
 } // namespace
+
+bool isDescriptorPath(const std::string &path) {
+  std::string place = path;
+  // One link at a time: the last one of a descriptor leads to what is open.
+  for (int links = 0; links < 40; ++links) {
+    const std::string folder = canonicalFolder(place);
+    if (folder.starts_with("/proc/") && folder.ends_with("/fd"))
+      return true;
+    std::array<char, PATH_MAX> text;
+    const ssize_t size = ::readlink(place.c_str(), text.data(), text.size());
+    if (folder.empty() || size <= 0)
+      return false;
+    const std::string next(text.data(), static_cast<size_t>(size));
+    place = next.front() == '/' ? next : folder + "/" + next;
+  }
+  return false;
+}
 
 Result<AtomicFile> AtomicFile::create(const std::string &path) {
   Result<std::string> target = resolveTarget(path);

@@ -22,12 +22,18 @@
 
 namespace tessera::support {
 
+/// Whether `path` stands for an open file descriptor of a process, as
+/// /dev/stdout, /dev/fd/1 and /proc/self/fd/1 do, also behind symbolic links. A
+/// rename to where it leads would replace the file that the descriptor's owner
+/// holds, and write nothing to the descriptor.
+bool isDescriptorPath(const std::string &path);
+
 /// Errors are of family Usage, name the path and say why. Their code is
 /// "file.write".
 class AtomicFile {
 public:
-  /// Begins a file. An existing `path` must be a regular file; a symbolic link
-  /// is followed.
+  /// Begins a file. An existing `path` must be a regular file and stand for no
+  /// descriptor; a symbolic link is followed.
   static Result<AtomicFile> create(const std::string &path);
 
   AtomicFile(AtomicFile &&other) noexcept;

@@ -277,10 +277,13 @@ private:
     std::string file =
         options.json.empty() ? suite->name + "-bench.json" : options.json;
     OutputPaths paths;
-    if (Result<void> status = paths.take(file, "--json"); !status)
+    if (Result<void> status = paths.take(file, "--json", Dash::IsRefused);
+        !status)
       return status.error();
     if (!options.html.empty())
-      if (Result<void> status = paths.take(options.html, "--html"); !status)
+      if (Result<void> status =
+              paths.take(options.html, "--html", Dash::IsRefused);
+          !status)
         return status.error();
 
     json document = settings(*suite, *rows, *peers);

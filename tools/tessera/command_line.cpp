@@ -251,8 +251,8 @@ Result<void> readOutputs(const CommonOptions &options, Subject &subject,
                    fmt::format("--output {}=-: expected a file, arrays are not "
                                "written to standard output",
                                output.name));
-    if (Result<void> status =
-            paths.take(output.value, "--output " + output.name);
+    if (Result<void> status = paths.take(
+            output.value, "--output " + output.name, Dash::IsRefused);
         !status)
       return status.error();
     subject.outputFiles.emplace_back(output.name, output.value);
@@ -401,10 +401,13 @@ Result<Subject> makeSubject(const CommonOptions &options,
   request.settings = std::move(*settings);
   OutputPaths paths;
   for (const auto &[path, option] : how.files)
-    if (Result<void> status = paths.take(path, option); !status)
+    if (Result<void> status = paths.take(path, option, Dash::IsStandardOutput);
+        !status)
       return status.error();
   if (!options.json.empty())
-    if (Result<void> status = paths.take(options.json, "--json"); !status)
+    if (Result<void> status =
+            paths.take(options.json, "--json", Dash::IsStandardOutput);
+        !status)
       return status.error();
 
   subject.op = kernels::findOperator(options.what);

@@ -34,7 +34,15 @@ Error cannotWrite(std::string_view option, const std::string &path,
 }
 
 /// Fails where `path` certainly cannot be written, before work is done.
-Result<void> checkWritable(const std::string &path, std::string_view option) {
+Result<void> checkWritable(const std::string &path, std::string_view option,
+                           Dash dash) {
+  if (support::isDescriptorPath(path))
+    return cannotWrite(option, path,
+                       fmt::format("it stands for an open file, expected the "
+                                   "name of one{}",
+                                   dash == Dash::IsStandardOutput
+                                       ? ", or - for standard output"
+                                       : ""));
   std::error_code code;
   fs::path target(path);
   fs::path folder = target.has_parent_path() ? target.parent_path() : ".";
@@ -60,10 +68,12 @@ fs::path canonical(const std::string &path) {
 } // namespace
 
 Result<void> OutputPaths::take(const std::string &path,
-                               const std::string &option) {
+                               const std::string &option, Dash dash) {
   fs::path key = path;
+  if (path == "-" && dash == Dash::IsRefused)
+    return cannotWrite(option, path, "it is standard output, expected a file");
   if (path != "-") {
-    if (Result<void> status = checkWritable(path, option); !status)
+    if (Result<void> status = checkWritable(path, option, dash); !status)
       return status;
     key = canonical(path);
     std::optional<std::string> dumps =

@@ -16,12 +16,16 @@
 
 namespace tessera::cli {
 
+/// What "-" is to an option: texts and objects may go to standard output.
+enum class Dash { IsStandardOutput, IsRefused };
+
 /// The paths that a call will write, so that no two are one file.
 class OutputPaths {
 public:
   /// Takes `path` for `option`. Fails where it certainly cannot be written, or
-  /// is the file of another option under any spelling. "-" is standard output.
-  Result<void> take(const std::string &path, const std::string &option);
+  /// is the file of another option under any spelling.
+  Result<void> take(const std::string &path, const std::string &option,
+                    Dash dash);
 
 private:
   /// Canonical path to option.

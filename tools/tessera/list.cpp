@@ -108,7 +108,9 @@ Action addList(CLI::App &app) {
   verb->footer("Example:\n  tessera list --json - | python3 -m json.tool");
   return [json] {
     if (!json->empty())
-      if (Result<void> status = OutputPaths().take(*json, "--json"); !status)
+      if (Result<void> status =
+              OutputPaths().take(*json, "--json", Dash::IsStandardOutput);
+          !status)
         return report(status.error());
     if (json->empty()) {
       for (const kernels::Operator &op : kernels::operators())

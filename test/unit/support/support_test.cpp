@@ -20,6 +20,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <fcntl.h>
 #include <filesystem>
 #include <gtest/gtest.h>
 #include <set>
@@ -182,6 +183,26 @@ TEST_F(AtomicFileTest, AppearsWhenCommitted) {
   EXPECT_EQ(AtomicFile::create(folder.string()).error().message,
             "cannot write '" + folder.string() +
                 "': it is a directory, expected a regular file or a new name");
+}
+
+TEST_F(AtomicFileTest, DescriptorsAreNotReplaced) {
+  const int file = ::open(path("kept").c_str(), O_WRONLY | O_CREAT, 0666);
+  ASSERT_GE(file, 0);
+  const std::string number = std::to_string(file);
+  std::filesystem::create_symlink("/dev/fd/" + number, folder / "link");
+  for (const std::string &name :
+       {"/dev/fd/" + number, "/proc/self/fd/" + number,
+        "/proc/" + std::to_string(::getpid()) + "/fd/" + number,
+        "/proc/thread-self/fd/" + number, path("link")}) {
+    EXPECT_TRUE(isDescriptorPath(name)) << name;
+    EXPECT_FALSE(AtomicFile::create(name).ok()) << name;
+  }
+  ::close(file);
+  std::filesystem::create_symlink("kept", folder / "plain");
+  std::filesystem::create_symlink("round", folder / "round");
+  for (const std::string &name : {path("kept"), path("plain"), path("round"),
+                                  path("new"), path("no/new"), std::string()})
+    EXPECT_FALSE(isDescriptorPath(name)) << name;
 }
 
 /// The exit status of a child that raises `number`, which `disposition` meets
