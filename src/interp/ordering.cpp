@@ -281,10 +281,13 @@ Bounded contractBounded(const Arithmetic &arithmetic, const Bounded *a,
 
 bool contract(Context &context, const ContractForm &form, const Tile &lhs,
               const Tile &rhs, const Tile *accumulator, Tile &result) {
-  ContractOffsets offsets(form);
   Kind kind = lhs.kind();
   if (!result.reset(context, kind, form.result))
     return false;
+  // Without a result nothing is summed, however many terms there are.
+  if (result.count() == 0)
+    return true;
+  ContractOffsets offsets(form);
   int64_t terms = static_cast<int64_t>(offsets.lhsReduced.size());
   for (int64_t i = 0, count = result.count(); i < count; ++i) {
     if (!context.charge(terms))

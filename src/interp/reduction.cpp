@@ -49,19 +49,25 @@ namespace {
 
 /// Splits the axes of a tile into kept and reduced ones.
 struct Split {
-  Extents keptExtents;
+  Extents keptExtents, keptStrides, reducedExtents, reducedStrides;
+  /// Empty until `tabulate`.
   std::vector<int64_t> kept, reduced;
 
   Split(const Tile &input, llvm::ArrayRef<bool> isReduced) {
     Extents strides = denseStrides(input.extents());
-    Extents keptStrides, reducedExtents, reducedStrides;
     for (size_t axis = 0; axis < strides.size(); ++axis) {
       int64_t extent = input.extents()[axis];
       (isReduced[axis] ? reducedExtents : keptExtents).push_back(extent);
       (isReduced[axis] ? reducedStrides : keptStrides).push_back(strides[axis]);
     }
+  }
+
+  /// Lists the offsets, once there is memory for the result. Without a result
+  /// there is nothing to reduce, however many reduced positions there are.
+  void tabulate() {
     kept = offsetsOf(keptExtents, keptStrides);
-    reduced = offsetsOf(reducedExtents, reducedStrides);
+    if (!kept.empty())
+      reduced = offsetsOf(reducedExtents, reducedStrides);
   }
 };
 
@@ -222,6 +228,7 @@ bool reduceNamed(Context &context, const Combination &combination,
   if (!context.charge(input.count()) ||
       !result.reset(context, input.kind(), split.keptExtents))
     return false;
+  split.tabulate();
   std::vector<Bounded> terms;
   for (size_t i = 0; i < split.kept.size(); ++i) {
     int64_t base = split.kept[i];
@@ -254,6 +261,7 @@ bool reduceCustom(Context &context, CombineRegion combine, Grouping grouping,
   for (auto [input, result] : llvm::zip(inputs, results))
     if (!result->reset(context, input->kind(), split.keptExtents))
       return false;
+  split.tabulate();
   for (size_t i = 0; i < split.kept.size(); ++i) {
     auto get = [&](int64_t k, Values &value) {
       value.clear();

@@ -42,8 +42,12 @@ std::optional<int64_t> elementCount(llvm::ArrayRef<int64_t> extents) {
 
 Extents denseStrides(llvm::ArrayRef<int64_t> extents) {
   Extents strides(extents.size(), 1);
+  // A product that does not fit is that of a tile without elements, whose
+  // strides lead nowhere.
   for (size_t axis = extents.size(); axis-- > 1;)
-    strides[axis - 1] = strides[axis] * extents[axis];
+    if (__builtin_mul_overflow(strides[axis], extents[axis],
+                               &strides[axis - 1]))
+      strides[axis - 1] = 0;
   return strides;
 }
 

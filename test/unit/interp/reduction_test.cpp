@@ -422,4 +422,43 @@ TEST(Contract, BatchAndScalarOperands) {
   expectSame(y, {5, 25});
 }
 
+/// A tile without elements costs nothing, whatever its other extents are: each
+/// way of reducing along the long axis of a [2^40, 0] tile.
+TEST(Reduce, NothingOfALongAxis) {
+  const std::string mat = "tensor<?x?xf32, [\"r\", \"c\"]>";
+  const std::string col = "tensor<?xf32, [\"c\"]>";
+  const std::string reductions[] = {
+      "%s = tile.reduce add unordered %v over [\"r\"] : " + mat + " -> " + col,
+      "%s = tile.reduce custom left %v identity(%id : f32) over [\"r\"] : " +
+          mat + " -> " + col +
+          " combine {\n^bb0(%p: f32, %q: f32):\n"
+          "%t = arith.addf %p, %q : f32\ntile.yield %t : f32\n}",
+      "%s = tile.contract %v, %v over [\"r\"] : " + mat + ", " + mat + " -> " +
+          col,
+      "%i = tile.arg_reduce max %v along \"r\" : " + mat +
+          " -> tensor<?xi64, [\"c\"]>\n"
+          "%s = tile.cast %i : tensor<?xi64, [\"c\"]> -> " +
+          col};
+  for (Mode mode : {Mode::Strict, Mode::Oracle})
+    for (const std::string &reduction : reductions) {
+      Program program("%x: !tile.view<f32, 2, read>, "
+                      "%y: !tile.view<f32, 1, write>",
+                      R"(
+      %r = tile.extent %x, 0 : !tile.view<f32, 2, read>
+      %c = tile.extent %x, 1 : !tile.view<f32, 2, read>
+      tile.dim "r" = %r
+      tile.dim "c" = %c
+      %id = arith.constant 0.0 : f32
+      %v = tile.load %x["r", "c"] : !tile.view<f32, 2, read> -> )" +
+                          mat + "\n" + reduction +
+                          "\ntile.store %s, %y[\"c\"] : " + col +
+                          ", !tile.view<f32, 1, write>");
+      InterpretOptions options;
+      options.mode = mode;
+      std::vector<float> nothing;
+      program.check({view(nothing, {int64_t{1} << 40, 0}), view(nothing)},
+                    options);
+    }
+}
+
 } // namespace
