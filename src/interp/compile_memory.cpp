@@ -123,9 +123,12 @@ bool Compiler::visit(tile::ReshapeOp op) {
   emit([&m = machine, to = dimsOf(op.getResult().getType()), input, result] {
     Extents extents = m.extentsOf(to);
     const Tile &source = m.slots[input];
-    if (elementCount(extents) != source.count())
-      return m.context.fail(launcherror::reshape(
-          source.count(), elementCount(extents).value_or(-1)));
+    std::optional<int64_t> count = elementCount(extents);
+    if (!count)
+      return m.context.fail(
+          launcherror::reshapeOverflow(source.count(), extents));
+    if (count != source.count())
+      return m.context.fail(launcherror::reshape(source.count(), count));
     m.slots[result] = source;
     m.slots[result].reshape(extents);
     return true;

@@ -248,4 +248,12 @@ Error reshape(std::optional<int64_t> from, std::optional<int64_t> to) {
                                       what));
 }
 
+Error reshapeOverflow(int64_t from, std::span<const int64_t> to) {
+  return error("reshape",
+               fmt::format("a reshape of {} elements to extents {}, whose "
+                           "product does not fit 63 bits, expected equal "
+                           "numbers of elements",
+                           from, fmt::join(to, "x")));
+}
+
 } // namespace tessera::launcherror

@@ -94,6 +94,8 @@ Error index(Text view, int64_t axis, int64_t extent,
 Error gatherIndex(Text dim, int64_t extent, std::optional<int64_t> found);
 /// launch.reshape: to another number of elements, both if they are known.
 Error reshape(std::optional<int64_t> from, std::optional<int64_t> to);
+/// launch.reshape: to extents whose product does not fit 63 bits.
+Error reshapeOverflow(int64_t from, std::span<const int64_t> to);
 
 } // namespace tessera::launcherror
 

@@ -351,6 +351,25 @@ TEST(Shape, BroadcastTransposeReshapeIota) {
   EXPECT_EQ(result.error().code, "launch.reshape");
 }
 
+TEST(Shape, ReshapeToMoreThanCanBeCounted) {
+  Program program("%x: !tile.view<f32, 1, read>, %n: i64", R"(
+    %c = tile.extent %x, 0 : !tile.view<f32, 1, read>
+    %long = arith.index_cast %n : i64 to index
+    tile.dim "c" = %c
+    tile.dim "p" = %long
+    tile.dim "q" = %long
+    %v = tile.load %x["c"] : !tile.view<f32, 1, read> -> tensor<?xf32, ["c"]>
+    %w = tile.reshape %v : tensor<?xf32, ["c"]>
+           -> tensor<?x?xf32, ["p", "q"]>)");
+  std::vector<float> nothing;
+  Result<void> result = program.run({view(nothing), int64_t{1} << 32});
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().code, "launch.reshape");
+  EXPECT_EQ(result.error().message,
+            "a reshape of 0 elements to extents 4294967296x4294967296, whose "
+            "product does not fit 63 bits, expected equal numbers of elements");
+}
+
 TEST(Shape, Gather) {
   Program program("%x: !tile.view<f32, 2, read>, %i: !tile.view<i64, 1, read>,"
                   "%y: !tile.view<f32, 2, write>",
