@@ -16,7 +16,10 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
+#include <cstring>
+#include <filesystem>
 #include <fstream>
 
 using namespace mlir;
@@ -52,6 +55,26 @@ std::string printed(Operation *op) {
 
 } // namespace
 
+/// Writes a stage's text. Dumps are no reason to fail a compilation: the first
+/// of a process that cannot be written is told, the others are not.
+static void writeDump(const std::string &folder, const std::string &path,
+                      const std::string &text) {
+  errno = 0;
+  std::ofstream file(path);
+  file << text;
+  file.close();
+  if (file)
+    return;
+  int reason = errno;
+  // What is no folder, the program says before.
+  static std::atomic<bool> told = false;
+  std::error_code code;
+  if (std::filesystem::is_directory(folder, code) && !told.exchange(true))
+    support::logLine("tessera: warning: TESSERA_DUMP_DIR is '" + folder +
+                     "', but '" + path + "' cannot be written: " +
+                     (reason ? std::strerror(reason) : "unknown reason"));
+}
+
 /// Adds, to the stage texts a request wants, files in TESSERA_DUMP_DIR.
 static CompileRequest withDumps(const CompileRequest &request,
                                 const std::string &kernel) {
@@ -63,9 +86,9 @@ static CompileRequest withDumps(const CompileRequest &request,
   CompileRequest dumping = request;
   std::string prefix =
       *folder + "/" + kernel + "." + std::to_string(serial++) + ".";
-  dumping.stageText = [prefix, inner = request.stageText](const char *stage,
-                                                          std::string text) {
-    std::ofstream(prefix + stage + ".txt") << text;
+  dumping.stageText = [folder = *folder, prefix, inner = request.stageText](
+                          const char *stage, std::string text) {
+    writeDump(folder, prefix + stage + ".txt", text);
     if (inner)
       inner(stage, std::move(text));
   };
