@@ -336,12 +336,25 @@ Result<OwningOpRef<ModuleOp>> parseTileText(const std::string &text,
       first->message += " (and " + std::to_string(further) + " more)";
     return *first;
   }
-  auto version = (*module)->getAttrOfType<IntegerAttr>("tile.version");
+  Attribute found = (*module)->getAttr("tile.version");
+  // A truth value is stored as an integer of one bit.
+  auto version = dyn_cast_or_null<IntegerAttr>(found);
+  if (version && version.getType().isInteger(1))
+    version = nullptr;
   auto at = [&](std::string message) {
     return Error{
         ErrorFamily::Diagnostic, "text.version", std::move(message),
-        positionOfWord(text, version ? "tile.version" : "module", fileName)};
+        positionOfWord(text, found ? "tile.version" : "module", fileName)};
   };
+  if (found && !version) {
+    std::string shown;
+    llvm::raw_string_ostream(shown) << found;
+    constexpr size_t longest = 60;
+    if (shown.size() > longest)
+      shown = shown.substr(0, longest) + "...";
+    return at("found tile.version = " + shown + ", expected the integer " +
+              std::to_string(tile::textVersion));
+  }
   if (!version)
     return at("the module carries no version; expected 'module attributes "
               "{tile.version = " +

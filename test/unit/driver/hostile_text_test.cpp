@@ -152,6 +152,13 @@ TEST(HostileText, Version) {
               HasSubstr("found Tile IR version 2"));
   EXPECT_THAT(with("tile.version = 0 : i64").message,
               HasSubstr("found Tile IR version 0"));
+  for (const char *odd : {"\"1\"", "1.000000e+00 : f64", "true", "[1]", "unit"})
+    EXPECT_THAT(with(std::string("tile.version = ") + odd).message,
+                HasSubstr(std::string("found tile.version = ") + odd +
+                          ", expected the integer 1"));
+  EXPECT_THAT(
+      with("tile.version = \"" + std::string(1000, 'x') + "\"").message.size(),
+      testing::Lt(200u));
   EXPECT_THAT(with("tile.version = -1 : i64").message,
               HasSubstr("found Tile IR version -1"));
   EXPECT_THAT(with("tile.version = \"1\"").message, HasSubstr("version"));
