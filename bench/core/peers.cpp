@@ -7,6 +7,7 @@
 
 #include "bench/core/peers.h"
 
+#include "bench/core/fields.h"
 #include "bench/core/row.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
@@ -16,7 +17,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <sstream>
 
 namespace tessera::bench {
@@ -25,8 +25,18 @@ using nlohmann::json;
 
 namespace {
 
+constexpr const char *errorCode = "bench.peers";
+
+constexpr Field listFields[] = {{"peers", FieldKind::Objects, true}};
+
+constexpr Field peerFields[] = {{"name", FieldKind::Text, true},
+                                {"status", FieldKind::Text, true},
+                                {"why", FieldKind::Text},
+                                {"command", FieldKind::Texts},
+                                {"environment", FieldKind::ObjectOfTexts}};
+
 Error usage(std::string message) {
-  return {ErrorFamily::Usage, "bench.peers", std::move(message), {}};
+  return {ErrorFamily::Usage, errorCode, std::move(message), {}};
 }
 
 std::string substituted(std::string text) {
@@ -54,29 +64,41 @@ std::string peersFolder() {
 Result<std::vector<Peer>> installedPeers() {
   std::vector<Peer> peers;
   std::string file = peersFolder() + "/peers.json";
-  std::ifstream stream(file);
-  if (!stream)
+  std::error_code code;
+  if (!std::filesystem::exists(file, code))
     return peers;
-  json list = json::parse(stream, nullptr, /*allow_exceptions=*/false);
-  try {
-    for (const json &entry : list.at("peers")) {
-      Peer &peer = peers.emplace_back();
-      peer.name = entry.at("name").get<std::string>();
-      peer.status = entry.at("status").get<std::string>();
-      peer.why = entry.value("why", "");
-      for (const json &word : entry.value("command", json::array()))
-        peer.command.push_back(substituted(word.get<std::string>()));
-      // items() refers to the object, which has to live as long.
-      const json environment = entry.value("environment", json::object());
-      for (const auto &[name, value] : environment.items())
-        peer.environment[name] = substituted(value.get<std::string>());
-      if (peer.status == "ok" && peer.command.empty())
-        return usage(
-            fmt::format("'{}': peer '{}' has no command", file, peer.name));
-    }
-  } catch (const json::exception &error) {
-    return usage(
-        fmt::format("'{}': {}; run ./dev peers again", file, error.what()));
+  auto malformed = [](const Error &error) {
+    return usage(error.message + "; run ./dev peers again");
+  };
+  Result<json> list = readJsonFile(file, errorCode, "list of peers");
+  if (!list)
+    return malformed(list.error());
+  const std::string where = fmt::format("'{}'", file);
+  if (Result<void> status = checkFields(
+          *list, listFields, OtherFields::AreIgnored, errorCode, where);
+      !status)
+    return malformed(status.error());
+  const json &entries = (*list)["peers"];
+  for (size_t i = 0; i < entries.size(); ++i) {
+    const json &entry = entries[i];
+    const std::string place = fmt::format("{}: peers[{}]", where, i);
+    if (Result<void> status = checkFields(
+            entry, peerFields, OtherFields::AreIgnored, errorCode, place);
+        !status)
+      return malformed(status.error());
+    Peer &peer = peers.emplace_back();
+    peer.name = entry["name"].get<std::string>();
+    peer.status = entry["status"].get<std::string>();
+    peer.why = entry.value("why", "");
+    for (const json &word : entry.value("command", json::array()))
+      peer.command.push_back(substituted(word.get<std::string>()));
+    // items() refers to the object, which has to live as long.
+    const json environment = entry.value("environment", json::object());
+    for (const auto &[name, value] : environment.items())
+      peer.environment[name] = substituted(value.get<std::string>());
+    if (peer.status == "ok" && peer.command.empty())
+      return malformed(usage(fmt::format(
+          "{}: peer '{}' is ok, but has no command", place, peer.name)));
   }
   return peers;
 }

@@ -7,13 +7,14 @@
 
 #include "bench/core/row.h"
 
+#include "bench/core/fields.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
+#include <limits>
 
 namespace tessera::bench {
 
@@ -21,14 +22,45 @@ using nlohmann::json;
 
 namespace {
 
+constexpr const char *errorCode = "bench.suite";
+
 Error usage(std::string message) {
-  return {ErrorFamily::Usage, "bench.suite", std::move(message), {}};
+  return {ErrorFamily::Usage, errorCode, std::move(message), {}};
 }
 
-/// The fields of a group in a suite.
-constexpr std::string_view groupKeys[] = {"operators",  "dtypes",   "shapes",
-                                          "boundaries", "settings", "present",
-                                          "variants"};
+constexpr Field suiteFields[] = {{"summary", FieldKind::Text},
+                                 {"ceilings", FieldKind::Flag},
+                                 {"groups", FieldKind::Objects, true}};
+
+/// Every group is a product: operators x dtypes x shapes x boundaries.
+constexpr Field groupFields[] = {{"operators", FieldKind::Texts, true},
+                                 {"dtypes", FieldKind::Texts, true},
+                                 {"shapes", FieldKind::Objects, true},
+                                 {"boundaries", FieldKind::List, true},
+                                 {"settings", FieldKind::Object},
+                                 {"present", FieldKind::Texts},
+                                 {"variants", FieldKind::Objects}};
+
+constexpr Field variantFields[] = {{"name", FieldKind::Text, true},
+                                   {"steps", FieldKind::Objects, true}};
+
+constexpr Field stepFields[] = {{"operator", FieldKind::Text, true},
+                                {"dims", FieldKind::ObjectOfTexts, true},
+                                {"arrays", FieldKind::ObjectOfTexts, true}};
+
+constexpr Field rowFields[] = {
+    {"operator", FieldKind::Text, true}, {"dtype", FieldKind::Text},
+    {"dims", FieldKind::Object, true},   {"settings", FieldKind::Object},
+    {"present", FieldKind::Texts},       {"boundary", FieldKind::Text},
+    {"threads", FieldKind::Whole},       {"variants", FieldKind::Objects}};
+
+constexpr int maxThreads = 4096;
+
+/// A whole number that an int64_t holds.
+bool isInteger(const json &value) {
+  return value.is_number_integer() &&
+         value <= std::numeric_limits<int64_t>::max();
+}
 
 json settingsJson(const kernels::Settings &settings) {
   json result = json::object();
@@ -42,15 +74,77 @@ Result<kernels::Settings> settingsFrom(const json &values) {
   for (const auto &[name, value] : values.items()) {
     if (value.is_boolean())
       settings.emplace(name, Constant(int64_t(value.get<bool>())));
-    else if (value.is_number_integer())
+    else if (isInteger(value))
       settings.emplace(name, Constant(value.get<int64_t>()));
     else if (value.is_number())
       settings.emplace(name, Constant(value.get<double>()));
     else
-      return usage(fmt::format("setting '{}': found {}, expected a number",
-                               name, value.dump()));
+      return usage(fmt::format("setting '{}' is {}, expected a number", name,
+                               shownValue(value)));
   }
   return settings;
+}
+
+Result<void> checkVariant(const json &variant) {
+  if (Result<void> status =
+          checkFields(variant, variantFields, OtherFields::AreRefused,
+                      errorCode, "a variant");
+      !status)
+    return status;
+  for (size_t i = 0; i < variant["steps"].size(); ++i)
+    if (Result<void> status = checkFields(
+            variant["steps"][i], stepFields, OtherFields::AreRefused, errorCode,
+            fmt::format("variant '{}', steps[{}]",
+                        variant["name"].get<std::string>(), i));
+        !status)
+      return status;
+  return {};
+}
+
+bool isBoundary(const std::string &name) {
+  return std::find(std::begin(boundaries), std::end(boundaries), name) !=
+         std::end(boundaries);
+}
+
+/// A boundary of a group: its name and a number of threads.
+bool isPlacedBoundary(const json &value) {
+  return value.is_array() && value.size() == 2 && value[0].is_string() &&
+         isBoundary(value[0].get<std::string>()) &&
+         value[1].is_number_integer() && value[1] >= 0 &&
+         value[1] <= maxThreads;
+}
+
+/// Adds the rows of a group to the suite.
+Result<void> addGroup(const json &group, Suite &suite) {
+  for (const json &boundary : group["boundaries"]) {
+    if (!isPlacedBoundary(boundary))
+      return usage(fmt::format("field 'boundaries' has {}, expected pairs of "
+                               "one of {} and a number of threads, 0 to {}",
+                               shownValue(boundary),
+                               fmt::join(boundaries, ", "), maxThreads));
+    for (const json &dtype : group["dtypes"])
+      for (const json &op : group["operators"])
+        for (const json &dims : group["shapes"]) {
+          json entry = {{"operator", op},
+                        {"dtype", dtype},
+                        {"dims", dims},
+                        {"boundary", boundary[0]},
+                        {"threads", boundary[1]}};
+          for (const char *optional : {"settings", "present", "variants"})
+            if (group.contains(optional))
+              entry[optional] = group[optional];
+          Result<RowSpec> row = RowSpec::fromJson(entry);
+          if (!row)
+            return row.error();
+          if (const kernels::Operator *known =
+                  kernels::findOperator(row->operatorName))
+            if (Result<void> status = kernels::checkDims(*known, row->dims);
+                !status)
+              return status;
+          suite.rows.push_back(std::move(*row));
+        }
+  }
+  return {};
 }
 
 } // namespace
@@ -90,44 +184,45 @@ json RowSpec::toJson() const {
 }
 
 Result<RowSpec> RowSpec::fromJson(const json &source) {
+  if (Result<void> status = checkFields(
+          source, rowFields, OtherFields::AreIgnored, errorCode, "row");
+      !status)
+    return status.error();
   RowSpec row;
-  try {
-    row.operatorName = source.at("operator").get<std::string>();
-    std::string type = source.value("dtype", "f32");
-    std::optional<DType> dtype = parseDType(type);
-    if (!dtype)
-      return usage(fmt::format("operator '{}': unknown dtype '{}'",
-                               row.operatorName, type));
-    row.dtype = *dtype;
-    for (const auto &[name, extent] : source.at("dims").items()) {
-      if (!extent.is_number_integer() || extent < 0)
-        return usage(
-            fmt::format("operator '{}': dimension '{}' is {}, expected "
-                        "a whole number of at least 0",
-                        row.operatorName, name, extent.dump()));
-      row.dims.emplace(name, extent.get<int64_t>());
-    }
-    if (source.contains("settings")) {
-      Result<kernels::Settings> settings = settingsFrom(source["settings"]);
-      if (!settings)
-        return settings.error();
-      row.settings = std::move(*settings);
-    }
-    row.present = source.value("present", std::vector<std::string>());
-    row.boundary = source.value("boundary", "native");
-    if (std::find(std::begin(boundaries), std::end(boundaries), row.boundary) ==
-        std::end(boundaries))
-      return usage(fmt::format("operator '{}': unknown boundary '{}', expected "
-                               "one of {}",
-                               row.operatorName, row.boundary,
-                               fmt::join(boundaries, ", ")));
-    row.threads = source.value("threads", 1);
-    for (const json &variant : source.value("variants", json::array()))
-      row.variants.push_back(
-          {variant.at("name").get<std::string>(), variant.at("steps")});
-  } catch (const json::exception &error) {
-    return usage(
-        fmt::format("row {}: {}", source.dump().substr(0, 200), error.what()));
+  row.operatorName = source["operator"].get<std::string>();
+  std::string type = source.value("dtype", "f32");
+  std::optional<DType> dtype = parseDType(type);
+  if (!dtype)
+    return usage(fmt::format("operator '{}': unknown dtype '{}'",
+                             row.operatorName, type));
+  row.dtype = *dtype;
+  for (const auto &[name, extent] : source["dims"].items()) {
+    if (!isInteger(extent) || extent < 0)
+      return usage(fmt::format("operator '{}': dimension '{}' is {}, expected "
+                               "a whole number of at least 0",
+                               row.operatorName, name, shownValue(extent)));
+    row.dims.emplace(name, extent.get<int64_t>());
+  }
+  if (source.contains("settings")) {
+    Result<kernels::Settings> settings = settingsFrom(source["settings"]);
+    if (!settings)
+      return usage(fmt::format("operator '{}': {}", row.operatorName,
+                               settings.error().message));
+    row.settings = std::move(*settings);
+  }
+  row.present = source.value("present", std::vector<std::string>());
+  row.boundary = source.value("boundary", "native");
+  if (!isBoundary(row.boundary))
+    return usage(fmt::format("operator '{}': unknown boundary '{}', expected "
+                             "one of {}",
+                             row.operatorName, row.boundary,
+                             fmt::join(boundaries, ", ")));
+  row.threads = source.value("threads", 1);
+  for (const json &variant : source.value("variants", json::array())) {
+    if (Result<void> status = checkVariant(variant); !status)
+      return status.error();
+    row.variants.push_back(
+        {variant["name"].get<std::string>(), variant["steps"]});
   }
   return row;
 }
@@ -145,54 +240,27 @@ session::RunRequest RowSpec::runRequest() const {
 }
 
 Result<Suite> readSuite(const std::string &file) {
-  std::ifstream stream(file);
-  if (!stream)
-    return usage(fmt::format("cannot read suite '{}'", file));
-  json source = json::parse(stream, nullptr, /*allow_exceptions=*/false,
-                            /*ignore_comments=*/true);
-  if (!source.is_object())
-    return usage(fmt::format("suite '{}' is no JSON object", file));
+  Result<json> source = readJsonFile(file, errorCode, "suite");
+  if (!source)
+    return source.error();
+  const std::string where = fmt::format("suite '{}'", file);
+  if (Result<void> status = checkFields(
+          *source, suiteFields, OtherFields::AreRefused, errorCode, where);
+      !status)
+    return status.error();
   Suite suite;
   suite.name = std::filesystem::path(file).stem();
-  try {
-    suite.summary = source.value("summary", "");
-    suite.ceilings = source.value("ceilings", false);
-    // Every group is a product: operators x dtypes x shapes x boundaries.
-    for (const json &group : source.value("groups", json::array())) {
-      for (const auto &[key, value] : group.items())
-        if (std::find(std::begin(groupKeys), std::end(groupKeys), key) ==
-            std::end(groupKeys))
-          return usage(fmt::format("suite '{}': unknown field '{}', expected "
-                                   "some of {}",
-                                   file, key, fmt::join(groupKeys, ", ")));
-      for (const json &boundary : group.at("boundaries"))
-        for (const json &dtype : group.at("dtypes"))
-          for (const json &op : group.at("operators"))
-            for (const json &dims : group.at("shapes")) {
-              json entry = {{"operator", op},
-                            {"dtype", dtype},
-                            {"dims", dims},
-                            {"boundary", boundary.at(0)},
-                            {"threads", boundary.at(1)}};
-              for (const char *optional : {"settings", "present", "variants"})
-                if (group.contains(optional))
-                  entry[optional] = group[optional];
-              Result<RowSpec> row = RowSpec::fromJson(entry);
-              if (!row)
-                return usage(
-                    fmt::format("suite '{}': {}", file, row.error().message));
-              const kernels::Operator *known =
-                  kernels::findOperator(row->operatorName);
-              if (known)
-                if (Result<void> status = kernels::checkDims(*known, row->dims);
-                    !status)
-                  return usage(fmt::format("suite '{}': {}", file,
-                                           status.error().message));
-              suite.rows.push_back(std::move(*row));
-            }
-    }
-  } catch (const json::exception &error) {
-    return usage(fmt::format("suite '{}': {}", file, error.what()));
+  suite.summary = source->value("summary", "");
+  suite.ceilings = source->value("ceilings", false);
+  const json &groups = (*source)["groups"];
+  for (size_t i = 0; i < groups.size(); ++i) {
+    const std::string place = fmt::format("{}: groups[{}]", where, i);
+    if (Result<void> status = checkFields(
+            groups[i], groupFields, OtherFields::AreRefused, errorCode, place);
+        !status)
+      return status.error();
+    if (Result<void> status = addGroup(groups[i], suite); !status)
+      return usage(fmt::format("{}: {}", place, status.error().message));
   }
   return suite;
 }

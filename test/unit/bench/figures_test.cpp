@@ -195,8 +195,44 @@ TEST_F(BenchSuite, MistakesNameFileAndEntry) {
     EXPECT_FALSE(suite) << text;
     return suite ? std::string() : suite.error().message;
   };
-  EXPECT_THAT(message("{"), HasSubstr("is no JSON object"));
-  EXPECT_THAT(message(R"({"groups": [{}]})"), HasSubstr("boundaries"));
+  EXPECT_THAT(message("{"), HasSubstr("bench_suite_test.json': line 1 is not "
+                                      "JSON: the file ends too early"));
+  EXPECT_THAT(message("{\n\"groups\": [}"), HasSubstr("line 2 is not JSON"));
+  EXPECT_THAT(message("[]"), HasSubstr("found [], expected an object"));
+  EXPECT_THAT(message(R"({"groups": [{}]})"),
+              HasSubstr("bench_suite_test.json': groups[0]: field 'operators' "
+                        "is missing, expected a list of texts"));
+  EXPECT_THAT(message(R"({"summary": 3, "groups": []})"),
+              HasSubstr("field 'summary' is 3, expected a text"));
+  EXPECT_THAT(message(R"({"group": []})"),
+              HasSubstr("field 'groups' is missing, expected a list"));
+  EXPECT_THAT(message(R"({"groups": [], "groop": []})"),
+              HasSubstr("unknown field 'groop', expected some of summary, "));
+  auto group = [&](const std::string &field) {
+    json parsed = json::parse(R"({"operators": ["softmax"], "dtypes": ["f32"],
+        "shapes": [{"rows": 1, "cols": 2}], "boundaries": [["native", 1]]})");
+    parsed.update(json::parse("{" + field + "}"));
+    return message(json{{"groups", {parsed}}}.dump());
+  };
+  EXPECT_THAT(group(R"("operators": 3)"),
+              HasSubstr("field 'operators' is 3, expected a list of texts"));
+  EXPECT_THAT(group(R"("present": [1])"),
+              HasSubstr("field 'present' is [1], expected a list of texts"));
+  for (const char *boundary :
+       {"3", "[]", R"(["native"])", R"(["hot", 1])", R"(["native", -1])",
+        R"(["native", 99999999999])", R"(["native", 1, 2])"})
+    EXPECT_THAT(group(std::string(R"("boundaries": [)") + boundary + "]"),
+                HasSubstr("groups[0]: field 'boundaries' has "))
+        << boundary;
+  EXPECT_THAT(group(R"("settings": {"k": "x"})"),
+              HasSubstr("groups[0]: operator 'softmax': setting 'k' is \"x\", "
+                        "expected a number"));
+  EXPECT_THAT(group(R"("shapes": [{"rows": 18446744073709551615}])"),
+              HasSubstr("dimension 'rows' is 18446744073709551615, expected"));
+  EXPECT_THAT(group(R"("variants": [{"name": "v"}])"),
+              HasSubstr("a variant: field 'steps' is missing"));
+  EXPECT_THAT(group(R"("variants": [{"name": "v", "steps": [{"dims": 1}]}])"),
+              HasSubstr("variant 'v', steps[0]: field 'operator' is missing"));
   EXPECT_THAT(message(R"({"groups": [{"operators": ["a"], "dtypes": ["f3"],
       "shapes": [{}], "boundaries": [["native", 1]]}]})"),
               HasSubstr("unknown dtype 'f3'"));

@@ -165,7 +165,13 @@ TEST_F(BenchPeers, MalformedFilesAreUsageErrors) {
     Result<std::vector<Peer>> peers = installedPeers();
     ASSERT_FALSE(peers) << text;
     EXPECT_THAT(peers.error().message, HasSubstr("peers.json"));
+    EXPECT_THAT(peers.error().message,
+                testing::Not(HasSubstr("json.exception")));
   }
+  write(R"({"peers": [{"name": "a", "status": "missing", "why": 3}]})");
+  EXPECT_THAT(installedPeers().error().message,
+              HasSubstr("peers.json': peers[0]: field 'why' is 3, expected a "
+                        "text; run ./dev peers again"));
 }
 
 TEST(BenchPlugin, WrongFilesAreRefused) {
