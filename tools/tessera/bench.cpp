@@ -45,14 +45,19 @@ struct BenchOptions {
   std::string json;
   std::string html;
   std::string machine;
-  /// -1: what the suite says.
-  int threads = -1;
-  int rounds = 12;
-  int samples = 5;
-  double rowSeconds = 20;
+  /// Numbers as typed, and read; no threads are what the suite says.
+  std::string threadsText;
+  std::string roundsText = "12";
+  std::string samplesText = "5";
+  std::string rowSecondsText = "20";
+  std::string answerSecondsText = "180";
   std::string seedText = "1";
-  double answerSeconds = 180;
-  uint64_t seed = 1;
+  int threads = -1;
+  int rounds = 0;
+  int samples = 0;
+  double rowSeconds = 0;
+  double answerSeconds = 0;
+  uint64_t seed = 0;
   bool restart = false;
 
   /// A command that makes the same rows again.
@@ -80,6 +85,45 @@ Error usage(std::string message) {
   return {ErrorFamily::Usage, "usage.bench", std::move(message), {}};
 }
 
+Result<void> readNumbers(BenchOptions &options) {
+  struct Whole {
+    const char *name;
+    const std::string &text;
+    uint64_t low;
+    uint64_t high;
+    int &value;
+  };
+  const Whole wholes[] = {
+      {"--threads", options.threadsText, 0, 4096, options.threads},
+      {"--rounds", options.roundsText, 1, 10000, options.rounds},
+      {"--samples", options.samplesText, 1, 10000, options.samples}};
+  for (const Whole &whole : wholes) {
+    if (whole.text.empty())
+      continue;
+    Result<uint64_t> number =
+        parseWhole(whole.name, whole.text, whole.low, whole.high);
+    if (!number)
+      return number.error();
+    whole.value = static_cast<int>(*number);
+  }
+  Result<uint64_t> seed =
+      parseWhole("--seed", options.seedText, 0, UINT64_MAX - 1'000'000);
+  if (!seed)
+    return seed.error();
+  options.seed = *seed;
+  Result<double> row =
+      parseDecimal("--row-seconds", options.rowSecondsText, 0.01, 1e6);
+  if (!row)
+    return row.error();
+  options.rowSeconds = *row;
+  Result<double> answer =
+      parseDecimal("--answer-seconds", options.answerSecondsText, 0.1, 1e6);
+  if (!answer)
+    return answer.error();
+  options.answerSeconds = *answer;
+  return {};
+}
+
 Result<bench::Suite> chooseSuite(const BenchOptions &options) {
   if (options.op.empty() == options.suite.empty())
     return usage("expected either an operator or --suite NAME");
@@ -102,7 +146,8 @@ Result<bench::Suite> chooseSuite(const BenchOptions &options) {
   if (!dims)
     return dims.error();
   row.dims = std::move(*dims);
-  for (size_t i = 0; i < op->dims.size(); ++i)
+  // As in the other verbs: all dimensions have defaults, or are given.
+  for (size_t i = 0; options.dims.empty() && i < op->dims.size(); ++i)
     row.dims.emplace(op->dims[i], op->defaultExtents[i]);
   if (Result<void> status = kernels::checkDims(*op, row.dims); !status)
     return status.error();
@@ -256,11 +301,8 @@ public:
 
 private:
   Result<int> measure() {
-    Result<uint64_t> seed =
-        parseWhole("--seed", options.seedText, 0, UINT64_MAX - 1'000'000);
-    if (!seed)
-      return seed.error();
-    options.seed = *seed;
+    if (Result<void> status = readNumbers(options); !status)
+      return status.error();
     Result<bench::Suite> suite = chooseSuite(options);
     if (!suite)
       return suite.error();
@@ -457,22 +499,20 @@ Action addBench(CLI::App &app) {
           std::begin(bench::boundaries), std::end(bench::boundaries))));
   verb->add_option("--peers", options->peers,
                    "all, none, or names that ./dev peers has installed");
-  verb->add_option("--threads", options->threads, "0 for all processors")
-      ->check(CLI::Range(0, 4096));
+  verb->add_option("--threads", options->threadsText,
+                   "0 for all processors, at most 4096");
   verb->add_option("--filter", options->filter,
                    "only rows whose name contains this");
-  verb->add_option("--rounds", options->rounds,
-                   "rounds, raised to a multiple of the balanced design")
-      ->check(CLI::Range(1, 10000));
-  verb->add_option("--samples", options->samples, "samples per turn")
-      ->check(CLI::Range(1, 10000));
-  verb->add_option("--row-seconds", options->rowSeconds,
-                   "time for the timed calls of a row")
-      ->check(CLI::Range(0.01, 1e6));
+  verb->add_option("--rounds", options->roundsText,
+                   "rounds, raised to a multiple of the balanced design, at "
+                   "most 10000");
+  verb->add_option("--samples", options->samplesText,
+                   "samples per turn, at most 10000");
+  verb->add_option("--row-seconds", options->rowSecondsText,
+                   "time for the timed calls of a row, 0.01 to 1e6");
   verb->add_option("--seed", options->seedText, "seed of the inputs");
-  verb->add_option("--answer-seconds", options->answerSeconds,
-                   "the longest an arm may take for one answer")
-      ->check(CLI::Range(0.1, 1e6));
+  verb->add_option("--answer-seconds", options->answerSecondsText,
+                   "the longest an arm may take for one answer, 0.1 to 1e6");
   verb->add_option("--machine", options->machine,
                    "short name of this machine in the result");
   verb->add_option("--json", options->json, "result file");

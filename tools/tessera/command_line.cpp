@@ -350,6 +350,16 @@ Result<uint64_t> parseWhole(std::string_view option, const std::string &text,
                            name, low, high));
 }
 
+Result<double> parseDecimal(std::string_view option, const std::string &text,
+                            double low, double high) {
+  std::optional<double> number = parseNumber<double>(text);
+  if (number && *number >= low && *number <= high)
+    return *number;
+  return usage("number", fmt::format("{} {}: expected a decimal number, {} to "
+                                     "{}",
+                                     option, text, low, high));
+}
+
 Result<std::vector<std::string>>
 splitList(std::string_view option, const std::vector<std::string> &texts) {
   std::vector<std::string> entries;

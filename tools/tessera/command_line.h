@@ -92,6 +92,10 @@ Result<Subject> makeSubject(const CommonOptions &options,
 Result<uint64_t> parseWhole(std::string_view option, const std::string &text,
                             uint64_t low, uint64_t high);
 
+/// The same for numbers with a fraction or an exponent, "0.5" or "1e3".
+Result<double> parseDecimal(std::string_view option, const std::string &text,
+                            double low, double high);
+
 /// The entries of an option that takes "A,B" and may be repeated.
 Result<std::vector<std::string>>
 splitList(std::string_view option, const std::vector<std::string> &texts);
