@@ -119,8 +119,9 @@ def audit_suite(result, path, table, findings, notes):
     """Every row of the suite is in the result, failed or not."""
     run = result["run"]
     name = run["suite"]
-    path = pathlib.Path(path or suites.FOLDER / f"{name}.json")
-    if not path.exists():
+    given = path is not None
+    path = pathlib.Path(path if given else suites.FOLDER / f"{name}.json")
+    if not given and not path.exists():
         # A run of one operator has its name.
         if name not in table:
             notes.append(f"suite {name} is not here: whether its rows are all "

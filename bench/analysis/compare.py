@@ -16,7 +16,7 @@ import argparse
 import sys
 
 from . import statistics
-from .output import show, write
+from .output import check_apart, show, write
 from .results import ResultError, arm_by_role, arms_of, load
 from .units import percent, ratio_text, time_text
 
@@ -178,6 +178,8 @@ def main(arguments=None):
                         "the noise, or no longer ok")
     options = parser.parse_args(arguments)
     try:
+        check_apart(filter(None, [options.markdown]),
+                    [options.before, options.after])
         text, changes = markdown(load(options.before), load(options.after))
         if options.markdown:
             write(options.markdown, text)

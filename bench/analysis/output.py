@@ -15,6 +15,19 @@ import sys
 from .results import ResultError
 
 
+def check_apart(outputs, inputs):
+    """Fails where a file would be written that is read, or written twice."""
+    taken = [(path, "is a result that is read") for path in inputs]
+    for out in outputs:
+        for path, what in taken:
+            if os.path.realpath(out) == os.path.realpath(path) or (
+                    os.path.exists(out) and os.path.exists(path) and
+                    os.path.samefile(out, path)):
+                raise ResultError(f"'{out}' {what}, expected another file to "
+                                  "write")
+        taken.append((out, "is written already"))
+
+
 def write(path, text):
     try:
         pathlib.Path(path).write_text(text, "utf-8")

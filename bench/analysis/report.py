@@ -15,7 +15,7 @@ import pathlib
 import sys
 
 from .ceilings import ceilings_of
-from .output import show, write
+from .output import check_apart, show, write
 from .results import ResultError, load
 from .summary import Run, group_text, markdown
 from .units import bytes_text, count, digits, percent, ratio_text, time_text
@@ -188,11 +188,8 @@ def main(arguments=None):
     parser.add_argument("--markdown", metavar="OUT", type=pathlib.Path)
     options = parser.parse_args(arguments)
     try:
-        for out in filter(None, (options.html, options.markdown)):
-            for path in map(pathlib.Path, options.files):
-                if out.exists() and path.exists() and out.samefile(path):
-                    raise ResultError(f"'{out}' is a result that is read, "
-                                      "expected another file to write")
+        check_apart(filter(None, (options.html, options.markdown)),
+                    options.files)
         runs = [Run(load(path)) for path in options.files]
         if options.html:
             problem = drawing_problem()

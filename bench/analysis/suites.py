@@ -11,9 +11,19 @@ import json
 import pathlib
 import re
 
-from .results import ResultError
+from .results import (ANY, COUNT, TEXT, Is, ListOf, MapOf, Record,
+                      ResultError, whole)
 
 FOLDER = pathlib.Path(__file__).resolve().parent.parent / "suites"
+
+SUITE = Record({"groups": ListOf(Record(
+    {"operators": ListOf(TEXT), "dtypes": ListOf(TEXT),
+     "shapes": ListOf(MapOf(COUNT)),
+     "boundaries": ListOf(Is(
+         "a boundary and a number of threads", lambda value:
+         isinstance(value, list) and len(value) == 2 and
+         isinstance(value[0], str) and whole(value[1]) and value[1] >= 0))},
+    {"settings": MapOf(ANY), "present": ListOf(TEXT)}))})
 
 
 def number_text(value):
@@ -42,19 +52,27 @@ def read_suite(path):
     try:
         text = pathlib.Path(path).read_text("utf-8")
         # Comments are allowed there.
-        text = re.sub(r"^\s*//.*$", "", text, flags=re.M)
-        groups = json.loads(text)["groups"]
-        return [{"operator": operator, "dtype": dtype, "dims": dims,
-                 "settings": group.get("settings"),
-                 "present": group.get("present"), "boundary": boundary[0],
-                 "threads": boundary[1]}
-                for group in groups for boundary in group["boundaries"]
-                for dtype in group["dtypes"] for operator in group["operators"]
-                for dims in group["shapes"]]
-    except (OSError, ValueError, KeyError, TypeError, IndexError) as error:
-        raise ResultError(f"{path}: cannot be read as a suite: {error}; "
-                          "expected groups of operators, dtypes, shapes and "
-                          "boundaries") from None
+        suite = json.loads(re.sub(r"^\s*//.*$", "", text, flags=re.M))
+    except OSError as error:
+        raise ResultError(f"suite '{path}': cannot be read: "
+                          f"{error.strerror}") from None
+    except json.JSONDecodeError as error:
+        raise ResultError(f"suite '{path}': line {error.lineno} is not "
+                          "JSON") from None
+    except (ValueError, RecursionError):
+        raise ResultError(f"suite '{path}': found no text that is JSON, "
+                          "expected a suite") from None
+    problems = []
+    SUITE.check(suite, "suite", problems)
+    if problems:
+        raise ResultError(f"suite '{path}': {problems[0]}")
+    return [{"operator": operator, "dtype": dtype, "dims": dims,
+             "settings": group.get("settings"),
+             "present": group.get("present"), "boundary": boundary[0],
+             "threads": boundary[1]}
+            for group in suite["groups"] for boundary in group["boundaries"]
+            for dtype in group["dtypes"] for operator in group["operators"]
+            for dims in group["shapes"]]
 
 
 def expected_ids(cases, run, environment, table):

@@ -438,9 +438,23 @@ class Audit(unittest.TestCase):
             found, notes = findings_of(document, suite=path)
             self.assertEqual(found, [])
             self.assertIn("row of suite made-up", notes[0])
-            path.write_text("{}")
-            with self.assertRaisesRegex(ResultError, "expected groups"):
-                findings_of(BASE, suite=path)
+            for text, problem in (
+                    ("{}", 'suite: found no field "groups"'),
+                    ("[]", "suite: found a list, expected an object"),
+                    ('{"groups":\n', "line 2 is not JSON"),
+                    ('{"groups": [{"operators": 3}]}', r"suite.groups\[0\]"
+                     ".operators: found a whole number, expected a list"),
+                    (json.dumps(suite).replace('"native", 2', '"native"'),
+                     r"groups\[1\].boundaries\[1\]: found ")):
+                path.write_text(text)
+                with self.assertRaisesRegex(ResultError, "s.json': " + (
+                        problem if "line" in problem or "suite" in problem
+                        else "suite." + problem)):
+                    findings_of(BASE, suite=path)
+            # One that is given is read, or the audit fails.
+            with self.assertRaisesRegex(ResultError, "none.json': cannot be "
+                                        "read: No such file"):
+                findings_of(BASE, suite=path.with_name("none.json"))
         notes = findings_of(BASE)[1]
         self.assertIn("not checked", notes[0])
 

@@ -136,6 +136,10 @@ class Compare(unittest.TestCase):
                           "**slower** |", out)
             self.assertEqual(run(before, after, "--fail-on-slower")[0], 1)
             self.assertEqual(run(before, before, "--fail-on-slower")[0], 0)
+            kept = after.read_bytes()
+            status, _, err = run(before, after, "-o", after)
+            self.assertEqual((status, after.read_bytes()), (2, kept))
+            self.assertIn("is a result that is read", err)
             status, _, err = run(before, before, "-o", "/dev/full")
             self.assertEqual((status, err), (
                 2, "bench/compare: cannot write '/dev/full': No space left on "

@@ -275,6 +275,13 @@ class Main(unittest.TestCase):
         self.assertEqual(status, 2)
         self.assertIn("cannot write", err)
 
+    def test_one_file_for_two(self):
+        page = self.folder / "page"
+        status, _, err = self.run_main(self.file, "--markdown", page, "--html",
+                                       self.folder / "." / "page")
+        self.assertEqual((status, page.exists()), (2, False))
+        self.assertIn("is written already, expected another file", err)
+
     def test_a_full_disk(self):
         """The name is that of the option; a failing write does not tell it."""
         status, _, err = self.run_main(self.file, "--markdown", "/dev/full")
