@@ -149,7 +149,8 @@ std::vector<std::string> envProblems() {
       break;
     case EnvKind::Folder:
       if (std::error_code code; !std::filesystem::is_directory(text, code))
-        expected("nothing is written");
+        expected(row.variable == EnvVariable::DumpDir ? "nothing is written"
+                                                      : "it is ignored");
       break;
     case EnvKind::Name:
       break;

@@ -141,6 +141,9 @@ TEST(Env, NamesBadValues) {
   EXPECT_EQ(problems("TESSERA_DUMP_DIR", "/nowhere"),
             Lines{"TESSERA_DUMP_DIR is '/nowhere', expected a directory; "
                   "nothing is written"});
+  EXPECT_EQ(problems("TESSERA_BENCH_DIR", "/nowhere"),
+            Lines{"TESSERA_BENCH_DIR is '/nowhere', expected a directory; it "
+                  "is ignored"});
   EXPECT_EQ(problems("TESSERA_LOGG", "1").size(), 1u);
   for (const char *good : {"1", "4096", ""})
     EXPECT_EQ(problems("TESSERA_THREADS", good), Lines{}) << good;
