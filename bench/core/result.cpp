@@ -161,11 +161,15 @@ Result<PartialResult> PartialResult::open(const std::string &file,
   std::string line;
   if (!restart && stream && std::getline(stream, line)) {
     json first = json::parse(line, nullptr, false);
+    if (!first.is_object())
+      return usage(fmt::format(
+          "'{}' does not begin with the settings of a run, expected what an "
+          "interrupted run left; remove it, or begin anew with --restart",
+          partial.file));
     json expected = settings, found = first;
     // When it began and what it is called may differ.
     for (json *either : {&expected, &found})
-      if (either->is_object())
-        either->erase("started");
+      either->erase("started");
     if (found != expected)
       return usage(fmt::format(
           "'{}' belongs to a run with other settings; finish that run, or "
@@ -175,7 +179,7 @@ Result<PartialResult> PartialResult::open(const std::string &file,
     while (std::getline(stream, line)) {
       json row = json::parse(line, nullptr, false);
       // The last line may have been cut off.
-      if (!row.is_object() || !row.contains("id"))
+      if (!row.is_object() || !row.contains("id") || !row["id"].is_string())
         continue;
       std::string id = row["id"];
       partial.rows[id] = std::move(row);

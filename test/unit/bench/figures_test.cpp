@@ -295,6 +295,10 @@ TEST_F(BenchPartial, FinishedRowsSurvive) {
     EXPECT_EQ(again->settings()["started"], "now");
   }
 
+  // Lines that are no rows are left out.
+  std::ofstream(file + ".partial", std::ios::app) << "{\"id\": 3}\n[]\n";
+  EXPECT_EQ(PartialResult::open(file, settings, false)->size(), 1u);
+
   settings["run"]["suite"] = "gemm";
   Result<PartialResult> other = PartialResult::open(file, settings, false);
   ASSERT_FALSE(other);
@@ -304,6 +308,17 @@ TEST_F(BenchPartial, FinishedRowsSurvive) {
   EXPECT_EQ(anew->size(), 0u);
   anew->discard();
   EXPECT_FALSE(std::filesystem::exists(file + ".partial"));
+}
+
+TEST_F(BenchPartial, WhatIsNoneIsToldAndKept) {
+  for (const char *text : {"garbage", "[]", "{\"run\": "}) {
+    std::ofstream(file + ".partial") << text;
+    Result<PartialResult> partial = PartialResult::open(file, settings, false);
+    ASSERT_FALSE(partial) << text;
+    EXPECT_THAT(partial.error().message,
+                HasSubstr("does not begin with the settings of a run"));
+  }
+  EXPECT_TRUE(PartialResult::open(file, settings, /*restart=*/true));
 }
 
 TEST(BenchResult, DigestIsOfEverythingBeforeIt) {
