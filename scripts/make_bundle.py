@@ -40,6 +40,8 @@ OF_THE_SYSTEM = re.compile(
     r"^(ld-linux.*|linux-vdso|libc|libm|libdl|librt|libpthread|libresolv|"
     r"libutil)\.so")
 
+JSON_HEADERS = pathlib.Path("/usr/include/nlohmann")
+
 # A library above this many bytes is compressed apart from its neighbours, so
 # that large ones are compressed at the same time.
 LARGE = 8 << 20
@@ -98,7 +100,11 @@ def stage(build, programs, folder):
         source = ROOT / data
         if source.is_dir():
             shutil.copytree(source, folder / "share/tessera" / data,
-                            ignore=shutil.ignore_patterns("__pycache__"))
+                            ignore=shutil.ignore_patterns("__pycache__"),
+                            dirs_exist_ok=True)
+    # For plug-ins of peers whose library the other machine has.
+    shutil.copytree(JSON_HEADERS, folder /
+                    "share/tessera/bench/peers/native/include/nlohmann")
 
     libraries = folder / "lib"
     # Debian installs below lib/x86_64-linux-gnu only when asked to.

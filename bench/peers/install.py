@@ -13,6 +13,10 @@ bench/peers/native/*.cpp; all of it goes to TESSERA_PEERS_DIR (default
 with the reason; that is no failure. The last thing printed is the table of all
 peers, which peers.json of that folder has for `tessera bench`.
 
+--system-python asks no registry: a peer is there when the interpreter has its
+modules already, and a native one when this machine has its library and headers.
+That works inside a bundle too (share/tessera/bench/peers/install.py).
+
 Exit status: 0, also when peers are missing; 2 for wrong arguments.
 """
 
@@ -64,6 +68,12 @@ PYTHON_PEERS = {
     "mlx": ("mlx", {}),
     "numpy": ("numpy", {}),
 }
+
+# What a plug-in's wheels may take, in GB.
+WHEELS_GIGABYTES = 3
+
+# Peers that compile C++ while they run, with a compiler of this machine.
+COMPILING = {"torch_inductor"}
 
 INSTALL_SECONDS = 3600
 DESCRIBE_SECONDS = 180
@@ -141,7 +151,10 @@ def run(command, log, progress, what, seconds=INSTALL_SECONDS, **options):
             lines = [line.strip() for line in stream if line.strip()]
         telling = [line for line in lines
                    if re.search(r"\berror\b|^E: |No matching", line, re.I)]
-        why = (telling or lines or ["no output"])[-1]
+        # A compiler's first error is the cause of the others.
+        first = [line for line in lines
+                 if re.search(r"\berror: |: cannot find ", line)]
+        why = (first[:1] or telling or lines or ["no output"])[-1]
         raise Missing(f"{what} failed: {why[:300]}; see {log}")
 
 
@@ -149,28 +162,30 @@ def run(command, log, progress, what, seconds=INSTALL_SECONDS, **options):
 
 class Environments:
     """Makes each virtual environment once; its failure is the failure of all
-    peers in it."""
+    peers in it. With `system`, `python` is the environment of all."""
 
     def __init__(self, folder, python, system):
         self.folder, self.python, self.system = folder, python, system
         self.failures = {}
         self.made = {}
 
-    def interpreter(self, name, progress):
+    def interpreter(self, name, progress, packages=None):
         if self.system:
             return self.python
         if name in self.failures:
             raise Missing(self.failures[name])
         if name not in self.made:
             try:
-                self.made[name] = self.make(name, progress)
+                self.made[name] = self.make(name, packages, progress)
             except Missing as error:
                 self.failures[name] = str(error)
                 raise
         return self.made[name]
 
-    def make(self, name, progress):
-        packages, gigabytes = ENVIRONMENTS[name]
+    def make(self, name, packages, progress):
+        gigabytes = WHEELS_GIGABYTES
+        if not packages:
+            packages, gigabytes = ENVIRONMENTS[name]
         place = self.folder / name
         log = self.folder / "logs" / f"{name}.log"
         if log.exists():
@@ -186,6 +201,45 @@ class Environments:
         run([interpreter, "-m", "pip", "install", "--progress-bar", "off",
              *packages], log, progress, f"installing {' '.join(packages)}")
         return str(interpreter)
+
+    def prefix(self, name, wheels, progress):
+        """The folder that has include/ and lib/ of the wheels."""
+        interpreter = self.interpreter(name, progress, wheels)
+        return ask_python(interpreter, "import sys; print(sys.prefix)")
+
+
+def ask_python(interpreter, program):
+    try:
+        return subprocess.run([interpreter, "-c", program], text=True,
+                              capture_output=True, check=True,
+                              timeout=DESCRIBE_SECONDS).stdout.strip()
+    except (OSError, subprocess.SubprocessError) as error:
+        raise Missing(f"{interpreter}: {error}") from error
+
+
+def compiler_for(interpreter):
+    """A C++ compiler that can build extensions of this Python."""
+    include = ask_python(interpreter,
+                         "import sysconfig; print(sysconfig.get_path('include'))")
+    reasons = []
+    for name in filter(None, (os.environ.get("CXX"), "g++", "clang++",
+                              "clang++-19")):
+        compiler = shutil.which(name)
+        if not compiler:
+            continue
+        tried = subprocess.run(
+            [compiler, "-x", "c++", "-fopenmp", "-fsyntax-only",
+             f"-I{include}", "-"], input="#include <Python.h>\n"
+            "#include <omp.h>\n#include <vector>\n", text=True,
+            capture_output=True)
+        if tried.returncode == 0:
+            return compiler
+        errors = [line for line in tried.stderr.splitlines()
+                  if "error" in line]
+        reasons.append(f"{name}: {(errors or ['fails'])[0][:200]}")
+    raise Missing("found no C++ compiler for code that it generates, expected "
+                  "g++ or clang++ with Python.h and omp.h"
+                  + "".join(f"; {reason}" for reason in reasons))
 
 
 def python_entry(name, interpreter):
@@ -233,6 +287,8 @@ def ask_worker(command, variables):
 def install_python(name, environments, progress):
     interpreter = environments.interpreter(PYTHON_PEERS[name][0], progress)
     entry = python_entry(name, interpreter)
+    if name in COMPILING:
+        entry["environment"]["CXX"] = compiler_for(interpreter)
     progress.show("asking it for its version")
     command = [word.replace("{bench}", str(HERE.parent))
                for word in entry["command"]]
@@ -268,10 +324,12 @@ def missing_packages(packages):
     return missing
 
 
-def install_packages(packages, log, progress):
+def install_packages(packages, log, progress, system):
     missing = missing_packages(packages)
     if not missing:
         return
+    if system:
+        raise Missing("found no packages " + " ".join(missing))
     if os.geteuid() != 0:
         raise Missing("needs packages; as root: apt-get install "
                       + " ".join(missing))
@@ -296,21 +354,33 @@ sys.stdout.write(peer.tessera_peer_describe().decode())
 """
 
 
-def install_native(name, source, folder, progress):
+def install_native(name, source, folder, environments, progress):
+    wheels = head_words(source, "wheels")
+    prefix = environments.prefix(name, wheels, progress) if wheels else ""
     log = folder / "logs" / f"{name}.log"
-    if log.exists():
+    if log.exists() and not wheels:
         log.unlink()
     library = folder / "native" / f"{name}.so"
     library.parent.mkdir(parents=True, exist_ok=True)
-    install_packages(head_words(source, "packages"), log, progress)
+    install_packages(head_words(source, "packages"), log, progress,
+                     environments.system)
     compiler = (shutil.which("clang++-19") or shutil.which("clang++") or
                 shutil.which("g++"))
     if not compiler:
         raise Missing("found no C++ compiler")
-    run([compiler, "-O2", "-std=c++20", "-shared", "-fPIC",
-         f"-I{HERE.parent.parent}", source, "-o", library,
-         *head_words(source, "flags"), *head_words(source, "libraries")],
-        log, progress, "compiling")
+    libraries = [word.replace("{wheels}", prefix) for word in
+                 (*head_words(source, "flags"),
+                  *head_words(source, "libraries"))]
+    # A bundle has the headers of request.h beside it.
+    try:
+        run([compiler, "-O2", "-std=c++20", "-shared", "-fPIC",
+             f"-I{HERE.parent.parent}", "-isystem", HERE / "native/include",
+             source, "-o", library, *libraries], log, progress, "compiling")
+    except Missing as error:
+        if not wheels:
+            raise
+        raise Missing(f"{error}; needs what the wheels {' '.join(wheels)} "
+                      f"have, in {prefix}") from error
     progress.show("asking it for its version")
     try:
         described = subprocess.run(
@@ -374,7 +444,7 @@ def install(name, folder, environments, progress):
     try:
         if name in natives:
             made, description = install_native(name, natives[name], folder,
-                                               progress)
+                                               environments, progress)
         else:
             made, description = install_python(name, environments, progress)
         if description.get("status") != "ok":
@@ -395,8 +465,10 @@ def remove(folder, names, entries):
         for file in (folder / "native" / f"{name}.so",
                      folder / "logs" / f"{name}.log"):
             file.unlink(missing_ok=True)
-    used = {PYTHON_PEERS[name][0] for name in entries if name in PYTHON_PEERS}
-    for name in ENVIRONMENTS:
+    natives = native_sources()
+    used = {PYTHON_PEERS[name][0] if name in PYTHON_PEERS else name
+            for name in entries}
+    for name in (*ENVIRONMENTS, *natives):
         if name not in used and (folder / name / "pyvenv.cfg").exists():
             print(f"removing {folder / name}")
             shutil.rmtree(folder / name)
@@ -415,8 +487,7 @@ def main():
     parser.add_argument("--remove", action="store_true",
                         help="remove the peers")
     parser.add_argument("--system-python", action="store_true",
-                        help="take Python packages as they are on this "
-                        "machine, install none")
+                        help="take what this machine has, install nothing")
     parser.add_argument("--python", default=sys.executable,
                         help="interpreter (default: this one)")
     options = parser.parse_args()

@@ -25,11 +25,16 @@ public:
         k(request.dim("k")),
         batch(request.op() == "bmm" ? request.dim("batch") : 1),
         transA(request.flag("trans_a")), transB(request.flag("trans_b")) {
-    if (request.has("c0"))
-      throw Unsupported("beta needs the sum in another array than c");
+    // BLAS adds to what stands in its result.
+    if (request.has("c0")) {
+      c0 = request.array<T>("c0");
+      beta = static_cast<T>(request.setting("beta", 1));
+    }
   }
 
   void run() override {
+    if (c0)
+      std::memcpy(c, c0, batch * m * n * sizeof(T));
     for (int64_t i = 0; i < batch; ++i)
       product(a + i * m * k, b + i * k * n, c + i * m * n);
   }
@@ -40,13 +45,17 @@ private:
     auto tb = transB ? CblasTrans : CblasNoTrans;
     int64_t lda = transA ? m : k, ldb = transB ? k : n;
     if constexpr (std::is_same_v<T, float>)
-      cblas_sgemm(CblasRowMajor, ta, tb, m, n, k, 1, a, lda, b, ldb, 0, c, n);
+      cblas_sgemm(CblasRowMajor, ta, tb, m, n, k, 1, a, lda, b, ldb, beta, c,
+                  n);
     else
-      cblas_dgemm(CblasRowMajor, ta, tb, m, n, k, 1, a, lda, b, ldb, 0, c, n);
+      cblas_dgemm(CblasRowMajor, ta, tb, m, n, k, 1, a, lda, b, ldb, beta, c,
+                  n);
   }
 
   const T *a, *b;
   T *c;
+  const T *c0 = nullptr;
+  T beta = 0;
   int64_t m, n, k, batch;
   bool transA, transB;
 };

@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <cstring>
 #include <exception>
+#include <initializer_list>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -45,6 +46,24 @@ public:
     return json.at("settings").value(name, otherwise);
   }
   bool flag(const char *name) const { return setting(name, 0) != 0; }
+  /// The number of a setting's value in `names`; the first when it is not set.
+  /// The setting is a name or that number.
+  size_t choice(const char *name,
+                std::initializer_list<const char *> names) const {
+    const nlohmann::json &settings = json.at("settings");
+    auto found = settings.find(name);
+    if (found == settings.end())
+      return 0;
+    if (found->is_number())
+      return found->get<size_t>();
+    size_t number = 0;
+    for (const char *one : names) {
+      if (*found == one)
+        return number;
+      ++number;
+    }
+    throw Unsupported(std::string(name) + " = " + found->dump());
+  }
   bool has(const std::string &array) const { return find(array) != nullptr; }
   /// The first element of an array.
   template <typename T> T *array(const std::string &name) const {
