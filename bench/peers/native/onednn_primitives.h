@@ -213,6 +213,7 @@ inline std::unique_ptr<Problem> softmax(const Request &request) {
   return chain;
 }
 
+/// Of x, or of x + r.
 inline std::unique_ptr<Problem> layerNorm(const Request &request) {
   // Scale and shift are f32 whatever the storage.
   if (request.dtype() != "f32")
@@ -220,6 +221,17 @@ inline std::unique_ptr<Problem> layerNorm(const Request &request) {
   auto chain = std::make_unique<Chain>();
   memory::desc matrix = matrixOf(request);
   memory::desc vector = dense({request.dim("cols")}, memory::data_type::f32);
+  memory x = chain->bind(matrix, request.array<void>("x"));
+  if (request.has("r")) {
+    memory total = chain->temporary(matrix);
+    auto sum = describe<dnnl::binary>(
+        chain->engine, {}, dnnl::algorithm::binary_add, matrix, matrix, matrix);
+    chain->add(dnnl::binary(sum),
+               {{DNNL_ARG_SRC_0, x},
+                {DNNL_ARG_SRC_1, chain->bind(matrix, request.array<void>("r"))},
+                {DNNL_ARG_DST, total}});
+    x = total;
+  }
   auto desc = describe<dnnl::layer_normalization_forward>(
       chain->engine, {}, prop_kind::forward_inference, matrix,
 #if DNNL_VERSION_MAJOR >= 3
@@ -229,7 +241,7 @@ inline std::unique_ptr<Problem> layerNorm(const Request &request) {
       dnnl::normalization_flags::use_scale |
           dnnl::normalization_flags::use_shift);
   chain->add(dnnl::layer_normalization_forward(desc),
-             {{DNNL_ARG_SRC, chain->bind(matrix, request.array<void>("x"))},
+             {{DNNL_ARG_SRC, x},
               {DNNL_ARG_DST, chain->bind(matrix, request.array<void>("y"))},
               {DNNL_ARG_SCALE, chain->bind(vector, request.array<void>("w"))},
               {DNNL_ARG_SHIFT, chain->bind(vector, request.array<void>("b"))}});
@@ -399,7 +411,7 @@ inline std::unique_ptr<Problem> makePrimitives(const Request &request) {
   std::string op = request.op();
   if (op == "softmax")
     return softmax(request);
-  if (op == "layer_norm")
+  if (op == "layer_norm" || op == "residual_layer_norm")
     return layerNorm(request);
   if (op == "row_sum")
     return reduction(request, dnnl::algorithm::reduction_sum);
@@ -442,7 +454,8 @@ inline std::string describeOnednn(const char *name) {
                 {"isa", static_cast<int>(dnnl::get_effective_cpu_isa())},
                 {"note", "epilogues are post-ops; gelu_residual and swiglu are "
                          "two primitives where oneDNN has no generated code "
-                         "for one; attention is three"}}}})
+                         "for one; residual_layer_norm is two, attention "
+                         "three"}}}})
       .dump();
 }
 

@@ -59,8 +59,9 @@ class Peer:
         only_dtypes(request, "f32")
         names = input_names(request)
         inputs = [arrays[name] for name in names]
-        lowered = jax.jit(jax_operators.function(request, names)).lower(
-            *inputs)
+        lowered = jax.jit(jax_operators.function(
+            request, names, {"sort": jax_operators.sort_by_position})).lower(
+                *inputs)
         text = str(lowered.compiler_ir("stablehlo"))
         try:
             program = iree.compiler.compile_str(

@@ -11,7 +11,8 @@ them."""
 import jax
 import jax.numpy as jnp
 
-from python.problem import Unsupported, output_names
+from python.problem import (ACTIVATIONS, Unsupported, choice, output_names,
+                            settings_of)
 
 
 def rms(x, w, eps):
@@ -104,6 +105,39 @@ def attention(i, s):
     return o.reshape(batches, heads, queries, v.shape[3]),
 
 
+def gemm_epilogue(i, s):
+    z = jnp.matmul(i["a"], i["b"])
+    if s.get("scale", 1) != 1:
+        z = z * s["scale"]
+    if "bias" in i:
+        z = z + i["bias"]
+    activation = choice(s, "activation", ACTIVATIONS)
+    z = {"none": lambda: z, "relu": lambda: jnp.maximum(z, 0),
+         "gelu": lambda: gelu(z), "silu": lambda: jax.nn.silu(z)}[activation]()
+    return z + i["residual"] if "residual" in i else z,
+
+
+def sort(i, s):
+    order = jnp.argsort(i["x"], 1, stable=True,
+                        descending=bool(s.get("descending", 0)))
+    return jnp.take_along_axis(i["x"], order, 1), order
+
+
+def sort_by_position(i, s):
+    """For compilers whose sort does not keep the order of equal elements."""
+    sign = -1 if s.get("descending", 0) else 1
+    position = jax.lax.broadcasted_iota(jnp.int64, i["x"].shape, 1)
+    keys, order = jax.lax.sort((sign * i["x"], position), dimension=1,
+                               num_keys=2)
+    return sign * keys, order
+
+
+def top_k(i, s):
+    sign = 1 if s.get("largest", 1) else -1
+    values, order = jax.lax.top_k(sign * i["x"], int(s["k"]))
+    return sign * values, order.astype(jnp.int64)
+
+
 def affine_leaky(x, s):
     z = x * s.get("scale", 0.375) + s.get("shift", -0.25)
     return jnp.maximum(z, s.get("slope", 0.1) * z)
@@ -138,13 +172,13 @@ OPERATORS = {
         jnp.take(i["table"], i["ids"], 0, mode="clip"),),
     "gemm": gemm,
     "affine_leaky": lambda i, s: (affine_leaky(i["x"], s),),
+    "gemm_epilogue": gemm_epilogue,
     "gemm_affine_leaky": lambda i, s: (
         affine_leaky(jnp.matmul(i["a"], i["b"]), s),),
     "bmm": lambda i, s: (jnp.matmul(*operands(i, s)),),
     "attention": attention,
-    "sort": lambda i, s: (jnp.sort(i["x"], 1,
-                                   descending=bool(s.get("descending", 0))),),
-    "top_k": lambda i, s: tuple(jax.lax.top_k(i["x"], int(s["k"]))),
+    "sort": sort,
+    "top_k": top_k,
 }
 
 NOTES = {
@@ -152,14 +186,15 @@ NOTES = {
 }
 
 
-def function(request, names):
-    """The operator as a function of its inputs in the order of `names`."""
-    operator, settings = request["operator"], request["settings"]
+def function(request, names, others=None):
+    """The operator as a function of its inputs in the order of `names`;
+    `others` has forms that a compiler needs instead of those here."""
+    operator, settings = request["operator"], settings_of(request)
     if operator not in OPERATORS:
         raise Unsupported(f"has no form of {operator} here")
     if operator == "attention" and "lse" in output_names(request):
         raise Unsupported("attention does not return its log-sum")
-    body = OPERATORS[operator]
+    body = {**OPERATORS, **(others or {})}[operator]
 
     narrow = {"bf16": jnp.bfloat16, "f16": jnp.float16}.get(request["dtype"])
 

@@ -11,8 +11,9 @@ import math
 import mlx.core as mx
 import numpy
 
-from python.problem import (CopiedOutputs, Unsupported, input_names,
-                            operator_of, only_dtypes, output_names)
+from python.problem import (ACTIVATIONS, CopiedOutputs, Unsupported, choice,
+                            input_names, operator_of, only_dtypes,
+                            output_names, settings_of)
 
 
 def rope(i, s):
@@ -66,6 +67,36 @@ def attention(i, s):
         q, k, i["v"], scale=s.get("scale", q.shape[3] ** -0.5), mask=mask),
 
 
+def affine_leaky(x, s):
+    z = x * s.get("scale", 0.375) + s.get("shift", -0.25)
+    return mx.maximum(z, s.get("slope", 0.1) * z)
+
+
+def gelu_pair(i, s):
+    x, k = i["x"], math.sqrt(2 / math.pi)
+    t = mx.tanh(k * (x + 0.044715 * x * x * x))
+    slope = k * (1 + 3 * 0.044715 * x * x)
+    return (0.5 * x * (1 + t),
+            0.5 * (1 + t) + 0.5 * x * (1 - t * t) * slope)
+
+
+def gemm_epilogue(i, s):
+    z = i["a"] @ i["b"]
+    if s.get("scale", 1) != 1:
+        z = z * s["scale"]
+    if "bias" in i:
+        z = z + i["bias"]
+    z = {"none": lambda: z, "relu": lambda: mx.maximum(z, 0),
+         "gelu": lambda: gelu(z), "silu": lambda: z * mx.sigmoid(z)}[
+             choice(s, "activation", ACTIVATIONS)]()
+    return z + i["residual"] if "residual" in i else z,
+
+
+def sort(i, s):
+    order = mx.argsort(-i["x"] if s.get("descending", 0) else i["x"], 1)
+    return mx.take_along_axis(i["x"], order, 1), order
+
+
 OPERATORS = {
     "add": lambda i, s: (i["a"] + i["b"],),
     "transpose": lambda i, s: (mx.contiguous(i["x"].T),),
@@ -96,7 +127,11 @@ OPERATORS = {
     "gemm": gemm,
     "bmm": gemm,
     "attention": attention,
-    "sort": lambda i, s: (mx.sort(i["x"], 1),),
+    "affine_leaky": lambda i, s: (affine_leaky(i["x"], s),),
+    "gemm_affine_leaky": lambda i, s: (affine_leaky(i["a"] @ i["b"], s),),
+    "gemm_epilogue": gemm_epilogue,
+    "gelu_pair": gelu_pair,
+    "sort": sort,
 }
 
 NOTES = {"masked_softmax": "a row where nothing is visible gives NaN"}
@@ -133,17 +168,17 @@ class Peer:
 
     def prepare(self, request, arrays):
         only_dtypes(request, "f32")
-        body, settings = operator_of(OPERATORS, request), request["settings"]
+        body, settings = operator_of(OPERATORS, request), settings_of(request)
         if "lse" in output_names(request):
             raise Unsupported("attention does not return its log-sum")
-        if request["operator"] == "bmm" and settings:
+        if request["operator"] == "bmm" and request["settings"]:
             raise Unsupported("bmm: not with transposed operands")
         names = input_names(request)
         function = mx.compile(
             lambda *values: body(dict(zip(names, values)), settings))
         problem = Compiled(function, [arrays[name] for name in names],
                            [arrays[name] for name in output_names(request)])
-        problem.detail["threads"] = "MLX's own"
+        problem.detail["parallel"] = "threads of MLX's own"
         if request["operator"] in NOTES:
             problem.detail["note"] = NOTES[request["operator"]]
         return problem

@@ -7,16 +7,14 @@
 """Graphs in ONNX's text form for the peers that read ONNX.
 
 model(request, fused) gives the serialized model; inputs and outputs have the
-names of the operator's arrays. `fused` names operators that the peer has beyond
-the standard ones (domain com.microsoft).
+names of the operator's arrays. `fused` names what the peer has beyond the plain
+operators: "attention", and "skip_rms_norm" of domain com.microsoft.
 """
 
 import math
 
-import onnx
-import onnx.parser
-
-from python.problem import Unsupported, input_names, output_names
+from python.problem import (ACTIVATIONS, Unsupported, choice, input_names,
+                            output_names, settings_of)
 
 TYPES = {"f32": "float", "f64": "double", "f16": "float16",
          "bf16": "bfloat16", "i64": "int64", "i32": "int32", "bool": "bool"}
@@ -96,21 +94,102 @@ def gemm(s, inputs):
     return "c = MatMul(a, b)"
 
 
-def attention(s, inputs, dims):
+def attention(s, inputs, dims, fused):
     causal = int(s.get("causal", 0))
     if "lengths" in inputs:
         raise Unsupported("attention: not with lengths")
-    if causal and dims["q"] != dims["k"]:
-        raise Unsupported("attention: causal only where queries are as many "
-                          "as keys")
-    mask = ", mask" if "mask" in inputs else ""
+    before, mask = "", ", mask" if "mask" in inputs else ""
+    # The graph's own flag aligns the first query with the first key.
+    if causal and dims["q"] == 1:
+        causal = 0
+    elif causal and dims["q"] != dims["k"]:
+        if mask:
+            raise Unsupported("attention: causal with a mask only where "
+                              "queries are as many as keys")
+        before = (f"shape = Constant<value = int64[2] "
+                  f"{{{dims['q']}, {dims['k']}}}>()\n"
+                  "ones = ConstantOfShape<value = float[1] {1.0}>(shape)\n"
+                  + constant("shift", dims["k"] - dims["q"], "int64") + "\n"
+                  "lower = Trilu<upper = 0>(ones, shift)\n"
+                  "seen = Cast<to = 9>(lower)\n")
+        causal, mask = 0, ", seen"
+    if "attention" not in fused:
+        if causal or mask:
+            raise Unsupported("attention: not masked")
+        return plain_attention(s, dims)
     scale = f", scale = {float(s['scale'])}" if "scale" in s else ""
-    return f"o = Attention<is_causal = {causal}{scale}>(q, k, v{mask})"
+    return (f"{before}o = Attention<is_causal = {causal}{scale}>"
+            f"(q, k, v{mask})")
+
+
+def plain_attention(s, dims):
+    """For importers without the operator."""
+    rows = dims["hq"] // dims["hkv"] * dims["q"]
+    scale = float(s.get("scale", dims["d"] ** -0.5))
+    return f"""grouped = Constant<value = int64[4] {{{dims["b"]}, {dims["hkv"]},
+            {rows}, {dims["d"]}}}>()
+        apart = Constant<value = int64[4] {{{dims["b"]}, {dims["hq"]},
+            {dims["q"]}, {dims["dv"]}}}>()
+        {constant("scale", scale)}
+        rows = Reshape(q, grouped)
+        scaled = Mul(rows, scale)
+        keys = Transpose<perm = [0, 1, 3, 2]>(k)
+        score = MatMul(scaled, keys)
+        p = Softmax<axis = -1>(score)
+        mixed = MatMul(p, v)
+        o = Reshape(mixed, apart)"""
+
+
+def affine_leaky(x, y, s):
+    # The larger of z and slope z, for slopes from 0 to 1.
+    slope = float(s.get("slope", 0.1))
+    if not 0 <= slope <= 1:
+        raise Unsupported("a leaky clamp with slopes from 0 to 1 only")
+    return (constant("scale", float(s.get("scale", 0.375))) + "\n"
+            + constant("shift", float(s.get("shift", -0.25))) + "\n"
+            f"scaled = Mul({x}, scale)\nshifted = Add(scaled, shift)\n"
+            f"{y} = LeakyRelu<alpha = {slope}>(shifted)")
+
+
+def gemm_epilogue(s, inputs):
+    lines, last = ["z0 = MatMul(a, b)"], "z0"
+
+    def step(text):
+        nonlocal last
+        name = f"z{len(lines)}"
+        lines.append(f"{name} = {text}")
+        last = name
+
+    if s.get("scale", 1) != 1:
+        lines.insert(0, constant("scale", float(s["scale"])))
+        step("Mul(z0, scale)")
+    if "bias" in inputs:
+        step(f"Add({last}, bias)")
+    activation = choice(s, "activation", ACTIVATIONS)
+    if activation == "relu":
+        step(f"Relu({last})")
+    elif activation == "gelu":
+        step(f"{GELU}({last})")
+    elif activation == "silu":
+        z = last
+        step(f"Sigmoid({z})")
+        step(f"Mul({z}, {last})")
+    if "residual" in inputs:
+        step(f"Add({last}, residual)")
+    lines[-1] = "c = " + lines[-1].split(" = ", 1)[1]
+    return "\n".join(lines)
+
+
+def top_k(k, largest):
+    """Of equal values the first comes first, so this sorts too."""
+    return (f"count = Constant<value = int64[1] {{{k}}}>()\n"
+            f"values, indices = TopK<axis = 1, largest = {int(largest)}, "
+            "sorted = 1>(x, count)")
 
 
 def body(request, fused):
-    """(statements, whether they use domain com.microsoft)."""
-    operator, s = request["operator"], request["settings"]
+    """The statements of the graph."""
+    operator, s = request["operator"], settings_of(request)
     inputs, dims = input_names(request), request["dims"]
     if operator == "add_rms_norm" and "skip_rms_norm" in fused:
         return ("y, m, v, s = com.microsoft.SkipSimplifiedLayerNormalization"
@@ -153,7 +232,13 @@ def body(request, fused):
         "embedding": lambda: "y = Gather<axis = 0>(table, ids)",
         "gemm": lambda: gemm(s, inputs),
         "bmm": lambda: "c = MatMul(a, b)",
-        "attention": lambda: attention(s, inputs, dims),
+        "affine_leaky": lambda: affine_leaky("x", "y", s),
+        "gemm_affine_leaky": lambda: (
+            "p = MatMul(a, b)\n" + affine_leaky("p", "c", s)),
+        "gemm_epilogue": lambda: gemm_epilogue(s, inputs),
+        "attention": lambda: attention(s, inputs, dims, fused),
+        "sort": lambda: top_k(dims["cols"], s.get("descending", 0)),
+        "top_k": lambda: top_k(int(s["k"]), s.get("largest", 1)),
     }
     if operator == "bmm" and (s.get("trans_a", 0) or s.get("trans_b", 0)):
         raise Unsupported("bmm: not with transposed operands")
@@ -172,6 +257,9 @@ NOTES = {
 
 
 def model(request, fused=()):
+    import onnx
+    import onnx.parser
+
     statements = body(request, fused)
     if request["dtype"] != "f32" and "Constant<value = float {" in statements:
         raise Unsupported(f"{request['operator']}: only with f32 arrays")

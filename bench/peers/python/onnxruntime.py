@@ -32,8 +32,7 @@ class Peer:
 
     def prepare(self, request, arrays):
         only_dtypes(request, "f32")
-        model = onnx_models.model(request, {"skip_layer_norm",
-                                            "skip_rms_norm"})
+        model = onnx_models.model(request, {"attention", "skip_rms_norm"})
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = request["threads"]
         options.inter_op_num_threads = 1

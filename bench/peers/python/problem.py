@@ -81,13 +81,33 @@ class CopiedOutputs(Problem):
         self.results = self.call()
 
     def finish(self):
-        for result, output in zip(self.results, self.outputs):
+        # A result that is missing would leave its output as it was.
+        for result, output in zip(self.results, self.outputs, strict=True):
             self.store(result, output)
 
 
 def dtypes(request):
     """Type names ("f32", "bf16") by array."""
     return {array["name"]: array["dtype"] for array in request["arrays"]}
+
+
+def settings_of(request):
+    """Scalars and extents by name: which of the two something is, as k of a
+    top_k, is the operator's matter."""
+    return {**request["dims"], **request["settings"]}
+
+
+def choice(settings, name, names):
+    """A setting that is one of `names`, or its number; the first without."""
+    value = settings.get(name, 0)
+    if isinstance(value, str):
+        if value not in names:
+            raise Unsupported(f"has no {name} {value}")
+        return value
+    return names[int(value)]
+
+
+ACTIVATIONS = ("none", "relu", "gelu", "silu")
 
 
 def input_names(request):

@@ -8,7 +8,7 @@
 import torch
 
 from python import torch_operators
-from python.problem import CopiedOutputs, Direct
+from python.problem import CopiedOutputs, Direct, settings_of
 
 
 class Peer:
@@ -22,7 +22,7 @@ class Peer:
         torch_operators.check(request)
         torch.set_num_threads(request["threads"])
         torch.set_grad_enabled(False)
-        operator, settings = request["operator"], request["settings"]
+        operator, settings = request["operator"], settings_of(request)
         inputs, outputs = torch_operators.tensors(request, arrays)
         direct = torch_operators.DIRECT.get(operator)
         if direct:

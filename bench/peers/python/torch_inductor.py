@@ -20,7 +20,7 @@ from torch._inductor.compile_fx import compile_fx
 from torch._inductor.utils import run_and_get_code
 
 from python import entries, inductor_wrapper, torch_operators
-from python.problem import Problem, Unsupported, hash_text
+from python.problem import Problem, Unsupported, hash_text, settings_of
 
 MATH_MODE = ("IEEE, no flush of subnormals, no contraction of multiply and "
              "add unless written, reductions reordered")
@@ -92,7 +92,7 @@ class Peer:
 
     def compiled(self, request, arrays):
         inputs, outputs = torch_operators.tensors(request, arrays)
-        settings, operator = request["settings"], request["operator"]
+        settings, operator = settings_of(request), request["operator"]
         names = list(inputs)
         function = torch_operators.widened(
             torch_operators.OPERATORS[operator], operator, request["dtype"])
@@ -117,7 +117,7 @@ class Peer:
                 f"{', '.join(inductor_wrapper.VERSIONS)}, found "
                 f"{torch.__version__}")
         inputs, outputs = torch_operators.tensors(request, arrays)
-        settings, operator = request["settings"], request["operator"]
+        settings, operator = settings_of(request), request["operator"]
         names = list(inputs)
         function = torch_operators.widened(
             torch_operators.OPERATORS[operator], operator, request["dtype"])

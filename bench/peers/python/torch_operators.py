@@ -16,7 +16,8 @@ import math
 import torch
 import torch.nn.functional as F
 
-from python.problem import Unsupported, dtypes, input_names, output_names
+from python.problem import (ACTIVATIONS, Unsupported, choice, dtypes,
+                            input_names, output_names)
 
 TYPES = {"f64": torch.float64, "f32": torch.float32, "f16": torch.float16,
          "bf16": torch.bfloat16, "i64": torch.int64, "i32": torch.int32,
@@ -113,6 +114,18 @@ def attention(i, s):
         enable_gqa=q.shape[1] != k.shape[1]),
 
 
+def gemm_epilogue(i, s):
+    z = i["a"] @ i["b"]
+    if s.get("scale", 1) != 1:
+        z = z * s["scale"]
+    if "bias" in i:
+        z = z + i["bias"]
+    z = {"none": lambda: z, "relu": lambda: F.relu(z),
+         "gelu": lambda: F.gelu(z, approximate="tanh"),
+         "silu": lambda: F.silu(z)}[choice(s, "activation", ACTIVATIONS)]()
+    return z + i["residual"] if "residual" in i else z,
+
+
 def affine_leaky(x, s):
     return F.leaky_relu(x * s.get("scale", 0.375) + s.get("shift", -0.25),
                         s.get("slope", 0.1))
@@ -144,13 +157,16 @@ OPERATORS = {
     "cumsum": lambda i, s: (i["x"].cumsum(1),),
     "embedding": lambda i, s: (F.embedding(i["ids"], i["table"]),),
     "gemm": gemm,
+    "gemm_epilogue": gemm_epilogue,
     "gemm_affine_leaky": lambda i, s: (
         affine_leaky(torch.mm(i["a"], i["b"]), s),),
     "bmm": lambda i, s: (torch.bmm(*gemm_operands(i, s)),),
     "attention": attention,
     "sort": lambda i, s: tuple(torch.sort(
-        i["x"], 1, descending=bool(s.get("descending", 0)))),
-    "top_k": lambda i, s: tuple(torch.topk(i["x"], int(s["k"]), 1)),
+        i["x"], dim=1, stable=True,
+        descending=bool(s.get("descending", 0)))),
+    "top_k": lambda i, s: tuple(torch.topk(
+        i["x"], int(s["k"]), 1, largest=bool(s.get("largest", 1)))),
 }
 
 
@@ -165,6 +181,19 @@ def direct_gemm(i, s, o):
 def direct_bmm(i, s, o):
     a, b = gemm_operands(i, s)
     return lambda: torch.bmm(a, b, out=o["c"])
+
+
+def direct_sort(i, s, o):
+    out = o["values"], o["indices"]
+    descending = bool(s.get("descending", 0))
+    return lambda: torch.sort(i["x"], dim=1, stable=True,
+                              descending=descending, out=out)
+
+
+def direct_top_k(i, s, o):
+    k, largest = int(s["k"]), bool(s.get("largest", 1))
+    out = o["values"], o["indices"]
+    return lambda: torch.topk(i["x"], k, 1, largest=largest, out=out)
 
 
 DIRECT = {
@@ -183,6 +212,8 @@ DIRECT = {
         i["table"], 0, i["ids"], out=o["y"]),
     "gemm": direct_gemm,
     "bmm": direct_bmm,
+    "sort": direct_sort,
+    "top_k": direct_top_k,
 }
 
 # Single functions of PyTorch, which keep their intermediate values in f32 where
