@@ -24,6 +24,21 @@ TEMPLATES = pathlib.Path(__file__).with_name("templates")
 PACKAGES = "python3-matplotlib python3-jinja2"
 
 
+def executions(rows):
+    """Rows that one kernel computed, together: their shape, the groups, and
+    the first of them."""
+    found = {}
+    for row in rows:
+        if row.kernels:
+            kernels = tuple((kernel.plan, *kernel.lines)
+                            for kernel in row.kernels)
+            found.setdefault((row.shape, kernels), []).append(row)
+    return [{"shape": shape, "row": same[0],
+             "groups": "; ".join(dict.fromkeys(group_text(row.group)
+                                               for row in same))}
+            for (shape, _), same in found.items()]
+
+
 class Page:
     """One run with its figures."""
 
@@ -72,6 +87,8 @@ class Page:
                     charts.append({"title": caption, "svg": svg})
             self.operators.append({
                 "name": name, "rows": rows, "samples": charts,
+                "cold": [row for row in rows if row.cold],
+                "executed": executions(rows),
                 "peers": figure(plots.over_peers, rows,
                                 f"{title}, time over the peers'"),
                 "floor": figure(plots.over_floor, rows,

@@ -8,6 +8,7 @@
 are never mixed: whatever is summed up is summed up per Group."""
 
 from . import statistics
+from .execution import cold_of, kernels_of
 from .results import arm_by_role, arms_of, shape_of
 from .units import count, percent, ratio_text, time_text
 
@@ -44,7 +45,15 @@ class Row:
         # Comparisons by the arm's name.
         self.comparisons = {item["arm"]: item
                             for item in row.get("comparisons") or []}
+        self.kernels = kernels_of(self.subject)
+        self.cold = cold_of(self.subject) if row["boundary"] == "cold" else []
         self.why = row.get("why") or (self.subject or {}).get("why") or ""
+
+    @property
+    def plan(self):
+        """The plans of its kernels in one line."""
+        return " · ".join(kernel.plan for kernel in self.kernels
+                          if kernel.plan)
 
     @property
     def best_time(self):

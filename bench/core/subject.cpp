@@ -178,19 +178,57 @@ public:
   ColdProblem(Steps steps, const kernels::Operator &op,
               session::RunRequest request)
       : SubjectProblem(std::move(steps)), op(op), request(std::move(request)) {}
-  Result<void> bind() { return {}; }
+
+  /// One untimed call tells how the time is split.
+  Result<void> bind() {
+    if (int status = run())
+      return Error{ErrorFamily::Internal,
+                   "bench.cold",
+                   fmt::format("the first call returned {}", status),
+                   {}};
+    return {};
+  }
+
   int run() override {
+    support::Stopwatch watch;
     Result<session::Compilation> made = compileOperator(op, request);
-    return made.ok() && made->kernel.executable
-                            .launch(steps.list[0].arguments, steps.options)
-                            .ok()
-               ? 0
-               : 1;
+    int64_t compiled = watch.nanoseconds();
+    if (!made.ok() ||
+        !made->kernel.executable.launch(steps.list[0].arguments, steps.options)
+             .ok())
+      return 1;
+    split = {compiled, 0, 0, 0, watch.nanoseconds() - compiled};
+    for (const StageTime &time : made->kernel.times) {
+      // The parts of a stage have its name before a point.
+      if (time.stage.find('.') != std::string::npos)
+        continue;
+      auto nanoseconds = static_cast<int64_t>(time.seconds * 1e9);
+      (time.stage == "codegen" ? split.compile
+       : time.stage == "load"  ? split.load
+                               : split.plan) += nanoseconds;
+      split.trace -= nanoseconds;
+    }
+    return 0;
+  }
+
+  void describe(json &reply) const override {
+    SubjectProblem::describe(reply);
+    reply["cold"]["split"] = {{"trace", split.trace},
+                              {"plan", split.plan},
+                              {"compile", split.compile},
+                              {"load", split.load},
+                              {"firstCall", split.firstCall}};
   }
 
 private:
+  /// In nanoseconds, of the last call.
+  struct Split {
+    int64_t trace = 0, plan = 0, compile = 0, load = 0, firstCall = 0;
+  };
+
   const kernels::Operator &op;
   session::RunRequest request;
+  Split split;
 };
 
 template <typename Made, typename... Args>

@@ -39,6 +39,25 @@ def small(**options):
     return synthetic.make_document(**options)
 
 
+PLAN = "parallel rows; reduce add over +cols (cols x16 x4)"
+REPORT = {
+    "kernel": "softmax", "machine": {
+        "isa": "avx512", "vector_bits": 512, "object_bytes": 1280,
+        "spills": None, "symbols": []},
+    "plan": {"summary": PLAN, "reasons": [{"code": "unroll", "text": "cheap"}],
+             "stages": [{"symbol": "softmax_stage0", "programs": 17,
+                         "scratch_bytes": 64, "nests": [
+                             {"reasons": [{"text": "adjacent"}],
+                              "rejected_alternatives": []}]}]},
+    "vectorized_loads": {"vector": 15, "scalar": 6, "gathers": 0, "total": 21},
+    "masked_accesses": {"loads": 3, "stores": 1},
+    "numerics": {"functions": [{"name": "exp", "ulps": 1.87}]},
+    "work": {"predicted_seconds": 3e-7, "predicted_terms": [
+        {"term": "reduce add", "seconds": 1e-7},
+        {"term": "store y", "seconds": 2e-7}]},
+    "notes": ["not disassembled"]}
+
+
 class Checker(html.parser.HTMLParser):
     """Finds what a page loads, ids that stand twice, and open elements."""
 
@@ -187,6 +206,53 @@ class Pages(unittest.TestCase):
         row["operator"] = row["id"] = evil
         text = self.page(document)
         self.has("<script>alert", text, wanted=False)
+
+    def test_execution_reports(self):
+        document = small(speed=20, threads=(1, 2))
+        for row in document["rows"]:
+            for arm in row.get("arms", []):
+                arm.update(detail={"plans": [PLAN]}, report=[REPORT])
+        text = self.page(document)
+        for part in (PLAN, "softmax_stage0", "avx512, 512-bit vectors",
+                     "object of 1.2 KiB", "17 programs with 64 B of scratch",
+                     "15 vector, 6 scalar; 3 masked", "cheap; adjacent",
+                     "exp (1.87 ulp)", "not disassembled",
+                     "300 ns (reduce add 100 ns, store y 200 ns)"):
+            self.has(part, text)
+        # Beneath the losses, and once per shape and kernel below.
+        losses, rest = text.split(">Failures and gaps<")
+        self.assertEqual(losses.count("softmax_stage0"), 4)
+        self.assertEqual(rest.count("<dd>softmax_stage0"), 2)
+        self.has("native, 1 thread, f32; native, 2 threads, f32", rest)
+
+    def test_odd_execution_reports(self):
+        document = small(speed=20)
+        odd = [None, 3, "text", [], {}, {"plan": None, "machine": 1},
+               {"plan": {"stages": [1, {"nests": [None]}], "reasons": [3],
+                         "rejected_alternatives": [None, {}]},
+                "notes": [1], "numerics": {"functions": [{}, 2]},
+                "work": {"predicted_seconds": 1, "predicted_terms": [1]},
+                "machine": {"symbols": ["a"]},
+                "vectorized_loads": {"vector": "x"}}]
+        for arm in document["rows"][0]["arms"]:
+            arm["report"] = odd
+        for arm in document["rows"][1]["arms"]:
+            arm.update(report=None, detail=["x"])
+        self.page(document)
+
+    def test_parts_of_a_cold_call(self):
+        document = small(boundary="cold")
+        split = {"trace": 2_000_000, "plan": 1_000_000, "compile": 6_000_000,
+                 "load": 990_000, "firstCall": 10_000}
+        rows = [row for row in document["rows"] if row.get("arms")]
+        rows[0]["arms"][0]["cold"] = {"codegen": 6_000_000, "split": split}
+        text = self.page(document)
+        for part in ("Parts of one cold call", "first call", "6.00 ms",
+                     "compile: 60.0 %"):
+            self.has(part, text)
+        # The other row has no split; other boundaries show none.
+        rows[0]["arms"][0]["cold"] = {"codegen": 6_000_000}
+        self.has("Parts of one cold call", self.page(document), wanted=False)
 
     def test_two_runs(self):
         text = self.page(small(), small(seed=2, gaps=False))

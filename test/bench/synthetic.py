@@ -208,7 +208,7 @@ def not_implemented(operator, dims, threads=1):
 def make_document(seed=1, operators=("softmax", "rms_norm", "row_sum"),
                   shapes=SHAPES[:2], peers=tuple(PEERS), threads=(1,),
                   rounds=12, per_turn=5, gaps=True, statuses=None, speed=1.0,
-                  gemm=()):
+                  gemm=(), boundary="native"):
     """A whole result. `gaps` adds a row that is not implemented, a missing peer
     and an unsupported one; `statuses` maps (operator, shape number) to
     make_row's."""
@@ -230,7 +230,7 @@ def make_document(seed=1, operators=("softmax", "rms_norm", "row_sum"),
                 rows.append(make_row(
                     operator, {"rows": height, "cols": width}, rng, ceilings,
                     listed, threads=count, rounds=rounds, per_turn=per_turn,
-                    statuses=arms, speed=speed))
+                    statuses=arms, speed=speed, boundary=boundary))
         for m, n, k in gemm:
             rows.append(make_row(
                 "gemm", {"m": m, "n": n, "k": k}, rng, ceilings, listed,
