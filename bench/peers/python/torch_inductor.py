@@ -50,6 +50,18 @@ def object_of(kernel, modules):
     raise Unsupported(f"found no shared object of kernel {kernel.name}")
 
 
+def function_of(kernel, modules):
+    return next(getattr(module, kernel.name) for module in modules
+                if hasattr(module, kernel.name))
+
+
+def tensor_at(tensor, offset):
+    """A tensor that begins `offset` bytes after another."""
+    if offset == 0:
+        return tensor
+    return tensor.flatten().view(torch.uint8)[offset:]
+
+
 def modules_of(source):
     """Loaded modules with this text."""
     found = []
@@ -163,7 +175,7 @@ class Peer:
                 raise Unsupported(f"result {view.storage.name} has "
                                   f"{view.storage.bytes} bytes, expected "
                                   f"{output.numel() * output.element_size()}")
-            places[id(view.storage)] = output.data_ptr()
+            places[id(view.storage)] = output
         scratch_bytes = 0
         for call in wrapper.calls:
             for view in call.arguments:
@@ -171,12 +183,12 @@ class Peer:
                 if id(storage) in places:
                     continue
                 if storage.argument >= 0:
-                    places[id(storage)] = given[storage.argument].data_ptr()
+                    places[id(storage)] = given[storage.argument]
                     continue
                 # What PyTorch's allocator gives is aligned to 64 bytes.
                 memory = torch.empty(max(storage.bytes, 1), dtype=torch.uint8)
                 keep.append(memory)
-                places[id(storage)] = memory.data_ptr()
+                places[id(storage)] = memory
                 scratch_bytes += storage.bytes
         modules = modules_of(source)
         calls, objects = [], []
@@ -186,9 +198,15 @@ class Peer:
             keep.append(library)
             objects.append(file)
             calls.append((entries.address(library.kernel),
-                          [places[id(view.storage)] + view.offset
+                          [places[id(view.storage)].data_ptr() + view.offset
                            for view in call.arguments]))
         problem = entries.Entries(timer, calls, keep)
+        # For analysis/inductor_check.py, which calls them as PyTorch does.
+        problem.generated = [
+            (function_of(call.kernel, modules),
+             [tensor_at(places[id(view.storage)], view.offset)
+              for view in call.arguments]) for call in wrapper.calls]
+        problem.modules = modules
         hashes = []
         for file in objects:
             with open(file, "rb") as stream:
