@@ -145,7 +145,7 @@ def compare(peer, timer, row, rounds, milliseconds):
             arrays[name].fill(0)
         way(1)
         found.append([arrays[name].copy() for name in outputs])
-    if not all(numpy.array_equal(one, other) and one.any()
+    if not all(numpy.array_equal(one, other, equal_nan=True) and one.any()
                for one, other in zip(*found)):
         raise CheckError(f"{row[0]}: the two ways computed different results")
     calls = max(1, round(milliseconds * 1e6 / max(ours(10), 1)))
