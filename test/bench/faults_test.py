@@ -30,7 +30,7 @@ def program():
 class Run:
     """One row with these modes as its peers."""
 
-    def __init__(self, modes, boundary="native", statuses=None):
+    def __init__(self, modes, *options, statuses=None, boundary="native"):
         with tempfile.TemporaryDirectory() as folder:
             peers = [{"name": mode, "status": "ok",
                       "command": [sys.executable, str(PEER), mode]}
@@ -139,6 +139,20 @@ class FaultsTest(unittest.TestCase):
         self.assertGreaterEqual(run.arms["slow"]["statistics"]["median"], 2e6)
         self.assertEqual(run.row["verdict"]["result"], "ahead")
         self.assertLess(run.row["verdict"]["ratio"], 0.01)
+
+    def test_cold_call_has_its_parts(self):
+        parts = ["trace", "plan", "compile", "load", "firstCall"]
+        run = Run([], boundary="cold")
+        self.assertEqual(run.process.returncode, 0, run.process.stderr)
+        for name in ("tessera", "tessera-control"):
+            split = run.arms[name]["cold"]["split"]
+            self.assertEqual(sorted(split), sorted(parts))
+            for part in parts:
+                self.assertGreater(split[part], 0, split)
+            # The parts are those of one call like the timed ones.
+            median = run.arms[name]["statistics"]["median"]
+            self.assertLess(sum(split.values()), 50 * median)
+            self.assertGreater(50 * sum(split.values()), median)
 
     def test_unknown_peer(self):
         with tempfile.TemporaryDirectory() as folder:
