@@ -72,6 +72,12 @@ class Page:
                                "are listed below and in no mean.")
         self.compared = any(group.compared for group in run.groups)
         self.absent = [peer for peer in run.peers if peer.status != "ok"]
+        self.troubles = [trouble for trouble in run.troubles
+                         if trouble.status != "unsupported"]
+        self.unsupported = [trouble for trouble in run.troubles
+                            if trouble.status == "unsupported"]
+        self.unsupported_arms = sum(len(trouble.rows)
+                                    for trouble in self.unsupported)
         self.operators = []
         several = len(run.groups) > 1
         for name, rows in run.operators.items():

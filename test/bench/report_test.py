@@ -145,6 +145,15 @@ class Pages(unittest.TestCase):
         self.has("2 rows in which a peer is faster", text)
         self.assertLess(text.index(">Losses<"), text.index(">Operators<"))
 
+    def test_unsupported_is_no_failure(self):
+        document = small(peers=("torch", "openblas"))
+        text = self.page(document)
+        # Two rows in which OpenBLAS has no form of the operator.
+        self.has("2 arms unsupported", text)
+        self.has(">Arms without a valid time<", text, wanted=False)
+        text = self.page(small(statuses={("softmax", 0): {"torch": "wrong"}}))
+        self.has(">Arms without a valid time<", text)
+
     def test_no_peers(self):
         text = self.page(small(peers=(), gaps=False))
         self.has("No row was compared with a peer", text)
