@@ -30,7 +30,7 @@ def program():
 class Run:
     """One row with these modes as its peers."""
 
-    def __init__(self, modes, *options, statuses=None, boundary="native"):
+    def __init__(self, modes, statuses=None, boundary="native"):
         with tempfile.TemporaryDirectory() as folder:
             peers = [{"name": mode, "status": "ok",
                       "command": [sys.executable, str(PEER), mode]}
@@ -122,7 +122,7 @@ class FaultsTest(unittest.TestCase):
         self.assertEqual(listed["gone"]["why"], "no such wheel")
 
     def test_peers_are_measured_where_tessera_is_not(self):
-        run = Run(["device", "good"], "device")
+        run = Run(["device", "good"], boundary="device")
         self.assertEqual(run.process.returncode, 0,
                          run.process.stdout + run.process.stderr)
         self.assertEqual(run.row["status"], "not implemented")
