@@ -38,8 +38,9 @@ struct BenchOptions {
   std::string op;
   std::string suite;
   std::vector<std::string> dims;
-  std::string dtype = "f32";
-  std::string boundary = "native";
+  /// Empty: f32 and native, or what the suite says.
+  std::string dtype;
+  std::string boundary;
   std::string peers = "none";
   std::string filter;
   std::string json;
@@ -69,8 +70,8 @@ struct BenchOptions {
     };
     text += suite.empty() ? " " + op : " --suite " + suite;
     add("--dims", fmt::format("{}", fmt::join(dims, ",")));
-    if (suite.empty())
-      text += fmt::format(" --dtype {} --boundary {}", dtype, boundary);
+    add("--dtype", dtype);
+    add("--boundary", boundary);
     if (threads >= 0)
       add("--threads", std::to_string(threads));
     add("--filter", filter);
@@ -130,6 +131,10 @@ Result<bench::Suite> chooseSuite(const BenchOptions &options) {
   if (!options.suite.empty()) {
     if (!options.dims.empty())
       return usage("--dims: a suite has its own shapes");
+    if (!options.dtype.empty())
+      return usage("--dtype: a suite has its own types");
+    if (!options.boundary.empty())
+      return usage("--boundary: a suite has its own boundaries");
     return bench::findSuite(options.suite);
   }
   const kernels::Operator *op = kernels::findOperator(options.op);
@@ -138,10 +143,18 @@ Result<bench::Suite> chooseSuite(const BenchOptions &options) {
                              options.op));
   bench::RowSpec row;
   row.operatorName = options.op;
-  std::optional<DType> dtype = parseDType(options.dtype);
-  if (!dtype)
-    return usage(fmt::format("--dtype: unknown type '{}'", options.dtype));
-  row.dtype = *dtype;
+  if (!options.dtype.empty()) {
+    std::optional<DType> dtype = parseDType(options.dtype);
+    if (!dtype || std::find(op->dtypes.begin(), op->dtypes.end(), *dtype) ==
+                      op->dtypes.end()) {
+      std::vector<std::string_view> known;
+      for (DType one : op->dtypes)
+        known.push_back(name(one));
+      return usage(fmt::format("--dtype {}: '{}' is made for {}", options.dtype,
+                               options.op, fmt::join(known, ", ")));
+    }
+    row.dtype = *dtype;
+  }
   Result<kernels::Dims> dims = parseDims(options.dims);
   if (!dims)
     return dims.error();
@@ -151,7 +164,8 @@ Result<bench::Suite> chooseSuite(const BenchOptions &options) {
     row.dims.emplace(op->dims[i], op->defaultExtents[i]);
   if (Result<void> status = kernels::checkDims(*op, row.dims); !status)
     return status.error();
-  row.boundary = options.boundary;
+  if (!options.boundary.empty())
+    row.boundary = options.boundary;
   bench::Suite suite;
   suite.name = options.op;
   suite.rows.push_back(std::move(row));
@@ -290,6 +304,14 @@ std::string leftText(double seconds) {
                       : fmt::format("{:.0f} min left", seconds / 60);
 }
 
+/// A word of a shell command.
+std::string shellWord(const std::string &text) {
+  std::string result = "'";
+  for (char letter : text)
+    result += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
+  return result + "'";
+}
+
 class Bench {
 public:
   explicit Bench(BenchOptions &options) : options(options) {}
@@ -357,6 +379,8 @@ private:
         fmt::print("peer {} is {}: {}\n", peer["name"].get<std::string>(),
                    peer["status"].get<std::string>(),
                    peer["why"].get<std::string>());
+    if (options.peers == "all" && peers->empty())
+      fmt::print("no peers are installed; ./dev peers installs them\n");
     document["rows"] = json::array();
     support::Stopwatch watch;
     size_t measured = 0;
@@ -467,8 +491,10 @@ private:
   }
 
   bool writeHtml(const std::string &file) const {
-    std::string command = fmt::format("python3 '{}/report' '{}' --html '{}'",
-                                      bench::benchFolder(), file, options.html);
+    std::string command =
+        fmt::format("python3 {} --html={} -- {}",
+                    shellWord(bench::benchFolder() + "/report"),
+                    shellWord(options.html), shellWord(file));
     if (std::system(command.c_str()) == 0)
       return true;
     printError("tessera bench: error: the report could not be made; the "
