@@ -51,7 +51,9 @@ public:
     report["work"] = work();
     report["measured"] = nullptr;
     report["notes"] = notes;
-    return report.dump(2);
+    // Names of a text may hold any bytes; those that are no UTF-8 are replaced.
+    return report.dump(2, ' ', /*ensure_ascii=*/false,
+                       Json::error_handler_t::replace);
   }
 
 private:
@@ -197,9 +199,8 @@ private:
   static Json unique(const Json &list) {
     Json result = Json::array();
     for (const Json &entry : list)
-      if (llvm::none_of(result, [&](const Json &known) {
-            return known.dump() == entry.dump();
-          }))
+      if (llvm::none_of(result,
+                        [&](const Json &known) { return known == entry; }))
         result.push_back(entry);
     return result;
   }

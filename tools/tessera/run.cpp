@@ -234,7 +234,9 @@ Result<int> run(RunOptions options) {
     printError("tessera: verification failed, no output was written\n");
   if (!options.common.json.empty())
     if (Result<void> status =
-            writeReport(options.common, makeJson(outcome).dump(2));
+            writeReport(options.common,
+                        makeJson(outcome).dump(2, ' ', /*ensure_ascii=*/false,
+                                               Json::error_handler_t::replace));
         !status)
       return status.error();
   return failed ? 1 : 0;

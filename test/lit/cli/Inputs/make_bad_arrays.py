@@ -49,3 +49,16 @@ npy("ids.npy", "<i8", "(2,)", struct.pack("<2q", 1, 5))
   }
 }
 """)
+# A dimension whose name is no UTF-8.
+(folder / "bytes.mlir").write_bytes(b"""!x = !tile.view<f32, 2, read>
+module attributes {tile.version = 1 : i64} {
+  tile.kernel @k(%x: !x, %y: !tile.view<f32, 1, write>) {
+    %rows = tile.extent %x, 0 : !x
+    %first = arith.constant 0 : index
+    tile.dim "ro\xff" = %rows
+    %v = tile.load %x["ro\xff", %first] : !x -> tensor<?xf32, ["ro\xff"]>
+    tile.store %v, %y["ro\xff"]
+        : tensor<?xf32, ["ro\xff"]>, !tile.view<f32, 1, write>
+  }
+}
+""")
