@@ -88,6 +88,15 @@ Result<std::vector<Peer>> installedPeers() {
       return malformed(status.error());
     Peer &peer = peers.emplace_back();
     peer.name = entry["name"].get<std::string>();
+    // The name of its log, too.
+    if (peer.name.empty() || peer.name.find('/') != std::string::npos)
+      return malformed(usage(
+          fmt::format("{}: field 'name' is {}, expected a name without '/'",
+                      place, shownValue(entry["name"]))));
+    for (size_t k = 0; k < i; ++k)
+      if (peers[k].name == peer.name)
+        return malformed(usage(
+            fmt::format("{}: peer '{}' stands there twice", place, peer.name)));
     peer.status = entry["status"].get<std::string>();
     peer.why = entry.value("why", "");
     for (const json &word : entry.value("command", json::array()))

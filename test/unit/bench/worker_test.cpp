@@ -174,6 +174,18 @@ TEST_F(BenchPeers, MalformedFilesAreUsageErrors) {
                         "text; run ./dev peers again"));
 }
 
+TEST_F(BenchPeers, NamesAreDistinct) {
+  write(R"({"peers": [{"name": "a", "status": "missing"},
+                      {"name": "a", "status": "missing"}]})");
+  EXPECT_THAT(installedPeers().error().message,
+              HasSubstr("peers[1]: peer 'a' stands there twice"));
+  for (const char *name : {"", "a/b"}) {
+    write(json{{"peers", {{{"name", name}, {"status", "missing"}}}}}.dump());
+    EXPECT_THAT(installedPeers().error().message,
+                HasSubstr("expected a name without '/'"));
+  }
+}
+
 TEST(BenchPlugin, WrongFilesAreRefused) {
   EXPECT_THAT(loadPlugin("/no/such/plugin.so").error().message,
               HasSubstr("cannot load the plug-in"));
