@@ -304,6 +304,15 @@ std::string leftText(double seconds) {
                       : fmt::format("{:.0f} min left", seconds / 60);
 }
 
+/// Whether a result file can hold the text.
+bool isUtf8(const std::string &text) {
+  auto printed = [&](json::error_handler_t onError) {
+    return json(text).dump(-1, ' ', /*ensure_ascii=*/false, onError);
+  };
+  return printed(json::error_handler_t::ignore) ==
+         printed(json::error_handler_t::replace);
+}
+
 /// A word of a shell command.
 std::string shellWord(const std::string &text) {
   std::string result = "'";
@@ -325,6 +334,8 @@ private:
   Result<int> measure() {
     if (Result<void> status = readNumbers(options); !status)
       return status.error();
+    if (!isUtf8(options.machine))
+      return usage("--machine: found bytes that are no UTF-8, expected a name");
     Result<bench::Suite> suite = chooseSuite(options);
     if (!suite)
       return suite.error();
