@@ -24,7 +24,7 @@ from analysis import report as reporter
 from analysis.results import Result, shape_of
 from analysis.summary import Run, markdown
 
-REPORT = pathlib.Path(reporter.__file__).parent.parent / "report"
+PROGRAM = pathlib.Path(reporter.__file__).parent.parent / "report"
 PROBLEM = reporter.drawing_problem()
 GONE = {name: "failed" for name in ("tessera", "tessera-again", "torch")}
 
@@ -364,7 +364,7 @@ class Main(unittest.TestCase):
                                          "'/dev/full': No space left on "
                                          "device\n"))
         with open("/dev/full", "w") as full:
-            done = subprocess.run([sys.executable, REPORT, self.file],
+            done = subprocess.run([sys.executable, PROGRAM, self.file],
                                   stdout=full, stderr=subprocess.PIPE,
                                   text=True, timeout=60)
         self.assertEqual((done.returncode, done.stderr), (
