@@ -15,6 +15,7 @@
 
 #include "kernels/oracle/oracle.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -72,13 +73,43 @@ private:
   std::optional<Error> firstError;
 };
 
-/// A floating output of the storage type, to be filled in row-major order; each
-/// value pushed is rounded to that type.
+/// The product of the extents.
+int64_t elementCount(const std::vector<int64_t> &extents);
+
+/// Calls run(i) for each i in [0, count) on the threads that the caller allows.
+template <typename Run>
+void inParallel(const OracleArgs &args, int64_t count, const Run &run) {
+  int threads = args.pool && count > 1 ? args.pool->threads() : 1;
+  if (args.threads > 0)
+    threads = std::min(threads, args.threads);
+  if (threads <= 1) {
+    for (int64_t i = 0; i < count; ++i)
+      run(i);
+    return;
+  }
+  args.pool->run(
+      count, threads,
+      [](void *context, int64_t index, int) {
+        (*static_cast<const Run *>(context))(index);
+      },
+      const_cast<Run *>(&run));
+}
+
+/// A floating output of the storage type, to be filled in row-major order or
+/// at once by index; each value is rounded to that type.
 class FloatOutput {
 public:
   FloatOutput(const OracleArgs &args, std::vector<int64_t> extents);
 
   void push(const Bounded &value);
+  /// Makes room for all elements, which place() then fills in any order.
+  void placeAll() {
+    output.values.resize(static_cast<size_t>(elementCount(output.extents)));
+  }
+  void place(int64_t index, const Bounded &value) {
+    output.values[static_cast<size_t>(index)] =
+        bounded::roundTo(value, args.dtype, args.arithmetic);
+  }
   OracleOutput take() { return std::move(output); }
 
 private:
@@ -90,9 +121,6 @@ private:
 OracleResult resultOf(std::string name, OracleOutput output);
 OracleResult resultOf(std::string first, OracleOutput firstOutput,
                       std::string second, OracleOutput secondOutput);
-
-/// The product of the extents.
-int64_t elementCount(const std::vector<int64_t> &extents);
 
 /// z = scale x + shift, then the larger of z and slope z, by the scalars of
 /// affine_leaky.

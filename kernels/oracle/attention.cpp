@@ -8,6 +8,7 @@
 #include "kernels/oracle/arguments.h"
 #include "kernels/oracle/exponentials.h"
 #include "kernels/oracle/families.h"
+#include "kernels/oracle/products.h"
 
 #include <algorithm>
 #include <cmath>
@@ -93,20 +94,97 @@ Problem readProblem(Inputs &inputs, const Arithmetic &rules) {
   return p;
 }
 
-/// scale (q . k), or the same with the scale applied to q first.
-Bounded score(const Problem &p, int64_t queryRow, int64_t keyRow,
-              const Arithmetic &rules) {
+/// The visible keys of a query, as positions in the sequence.
+using Keys = std::vector<int64_t>;
+
+/// The rows of one head of keys and values.
+struct Head {
+  Factors keys, values;
+  const double *valueData;
+  int64_t valueDepth;
+
+  Head(const Problem &p, int64_t head)
+      : keys(p.k.data.data() + head * p.shape.keys * p.shape.depth,
+             p.shape.depth, p.shape.keys, 1, p.shape.depth),
+        values(p.v.data.data() + head * p.shape.keys * p.shape.valueDepth,
+               p.shape.keys, p.shape.valueDepth, p.shape.valueDepth, 1),
+        valueData(p.v.data.data() + head * p.shape.keys * p.shape.valueDepth),
+        valueDepth(p.shape.valueDepth) {}
+};
+
+/// What one query needs, kept from query to query.
+struct Scratch {
+  Row row, other;
+  std::vector<Bounded> factors, scores, visibleScores;
+  Keys visible;
+  std::vector<Bounded> late;
+  std::vector<double> gathered;
+};
+
+/// scale (q . k), or the same with the scale applied to q first, for each key.
+void makeScores(const Problem &p, int64_t queryRow, const Head &head,
+                const Products &products, const Arithmetic &rules,
+                Scratch &scratch) {
   int64_t depth = p.shape.depth;
-  bounded::Summation sum(rules), prescaled(rules);
-  for (int64_t d = 0; d < depth; ++d) {
-    long double q = p.q.at(queryRow * depth + d);
-    long double k = p.k.at(keyRow * depth + d);
-    sum.addProduct(q, k);
-    prescaled.add(
-        mul(mul(p.scale, Bounded::exact(q), rules), Bounded::exact(k), rules));
+  const double *q = p.q.data.data() + queryRow * depth;
+  scratch.row.setExact(q, 1, depth);
+  scratch.factors.clear();
+  for (int64_t d = 0; d < depth; ++d)
+    scratch.factors.push_back(mul(p.scale, Bounded::exact(q[d]), rules));
+  scratch.other.setBounded(scratch.factors);
+  scratch.scores.resize(static_cast<size_t>(p.shape.keys));
+  for (int64_t panel = 0; panel < head.keys.panels(); ++panel) {
+    products.sums(scratch.row, head.keys, panel,
+                  [&](int64_t key, const bounded::Summation &sum) {
+                    scratch.scores[static_cast<size_t>(key)] =
+                        mul(p.scale, sum.finishContraction(), rules);
+                  });
+    products.sums(scratch.other, head.keys, panel,
+                  [&](int64_t key, const bounded::Summation &prescaled) {
+                    Bounded &score = scratch.scores[static_cast<size_t>(key)];
+                    score = either(score, prescaled.finishContraction());
+                  });
   }
-  return either(mul(p.scale, sum.finishContraction(), rules),
-                prescaled.finishContraction());
+}
+
+/// The values at the visible keys. They are copied unless they are the first.
+void makeOutputs(const Head &head, const Exponentials &e,
+                 const Products &products, const Arithmetic &rules,
+                 Scratch &scratch, FloatOutput &o, int64_t begin) {
+  const Keys &visible = scratch.visible;
+  auto terms = static_cast<int64_t>(visible.size());
+  std::optional<Factors> gathered;
+  if (visible.back() + 1 != terms) {
+    scratch.gathered.clear();
+    for (int64_t key : visible)
+      scratch.gathered.insert(scratch.gathered.end(),
+                              head.valueData + key * head.valueDepth,
+                              head.valueData + (key + 1) * head.valueDepth);
+    gathered.emplace(scratch.gathered.data(), terms, head.valueDepth,
+                     head.valueDepth, 1);
+  }
+  const Factors &values = gathered ? *gathered : head.values;
+
+  Bounded inverse = div(Bounded::exact(1), e.sum, rules);
+  scratch.factors.clear();
+  for (const Bounded &term : e.terms)
+    scratch.factors.push_back(mul(term, inverse, rules));
+  scratch.row.setBounded(e.summands);
+  scratch.other.setBounded(scratch.factors);
+  scratch.late.resize(static_cast<size_t>(head.valueDepth));
+  for (int64_t panel = 0; panel < values.panels(); ++panel) {
+    products.sums(scratch.row, values, panel,
+                  [&](int64_t d, const bounded::Summation &late) {
+                    scratch.late[static_cast<size_t>(d)] =
+                        mul(late.finishContraction(), inverse, rules);
+                  });
+    products.sums(scratch.other, values, panel,
+                  [&](int64_t d, const bounded::Summation &early) {
+                    o.place(begin + d,
+                            either(scratch.late[static_cast<size_t>(d)],
+                                   early.finishContraction()));
+                  });
+  }
 }
 
 } // namespace
@@ -121,41 +199,49 @@ Result<OracleResult> attention(const OracleArgs &args) {
   FloatOutput o(
       args, {shape.batch, shape.queryHeads, shape.queries, shape.valueDepth});
   FloatOutput lse(args, {shape.batch, shape.queryHeads, shape.queries});
-  int64_t rows = shape.batch * shape.queryHeads * shape.queries;
-  for (int64_t row = 0; row < rows; ++row) {
-    int64_t query = row % shape.queries;
-    int64_t head = row / shape.queries % shape.queryHeads;
-    int64_t b = row / (shape.queries * shape.queryHeads);
-    int64_t keyHead = head / (shape.queryHeads / shape.keyHeads);
-    int64_t firstKey = (b * shape.keyHeads + keyHead) * shape.keys;
-
-    std::vector<int64_t> visible;
-    std::vector<Bounded> scores;
-    for (int64_t key = 0; key < shape.keys; ++key)
-      if (p.isVisible(b, head, query, key)) {
-        visible.push_back(firstKey + key);
-        scores.push_back(score(p, row, firstKey + key, rules));
-      }
-    if (visible.empty()) {
-      for (int64_t d = 0; d < shape.valueDepth; ++d)
-        o.push(Bounded::exact(0));
-      lse.push(Bounded::exact(-std::numeric_limits<long double>::infinity()));
-      continue;
-    }
-
-    Exponentials e = exponentials(scores, rules);
-    Bounded inverse = div(Bounded::exact(1), e.sum, rules);
-    for (int64_t d = 0; d < shape.valueDepth; ++d) {
-      bounded::Summation early(rules), late(rules);
-      for (size_t i = 0; i < visible.size(); ++i) {
-        Bounded v = p.v.bounded(visible[i] * shape.valueDepth + d);
-        late.add(mul(e.summands[i], v, rules));
-        early.add(mul(mul(e.terms[i], inverse, rules), v, rules));
-      }
-      o.push(either(mul(late.finishContraction(), inverse, rules),
-                    early.finishContraction()));
-    }
-    lse.push(add(e.maximum, log(e.sum, rules), rules));
+  o.placeAll();
+  lse.placeAll();
+  Products products(rules, args.products);
+  int64_t group = shape.keyHeads == 0 ? 0 : shape.queryHeads / shape.keyHeads;
+  int64_t rowsPerHead = group * shape.queries;
+  // Queries that share what they keep.
+  constexpr int64_t rowsPerTask = 8;
+  for (int64_t keyHead = 0; keyHead < shape.batch * shape.keyHeads; ++keyHead) {
+    if (rowsPerHead == 0)
+      break;
+    Head head(p, keyHead);
+    inParallel(
+        args, (rowsPerHead + rowsPerTask - 1) / rowsPerTask, [&](int64_t task) {
+          Scratch scratch;
+          int64_t last = std::min((task + 1) * rowsPerTask, rowsPerHead);
+          for (int64_t i = task * rowsPerTask; i < last; ++i) {
+            int64_t row = keyHead * rowsPerHead + i;
+            int64_t query = row % shape.queries;
+            int64_t queryHead = row / shape.queries % shape.queryHeads;
+            int64_t b = keyHead / shape.keyHeads;
+            scratch.visible.clear();
+            for (int64_t key = 0; key < shape.keys; ++key)
+              if (p.isVisible(b, queryHead, query, key))
+                scratch.visible.push_back(key);
+            int64_t begin = row * shape.valueDepth;
+            if (scratch.visible.empty()) {
+              for (int64_t d = 0; d < shape.valueDepth; ++d)
+                o.place(begin + d, Bounded::exact(0));
+              lse.place(row,
+                        Bounded::exact(
+                            -std::numeric_limits<long double>::infinity()));
+              continue;
+            }
+            makeScores(p, row, head, products, rules, scratch);
+            scratch.visibleScores.clear();
+            for (int64_t key : scratch.visible)
+              scratch.visibleScores.push_back(
+                  scratch.scores[static_cast<size_t>(key)]);
+            Exponentials e = exponentials(scratch.visibleScores, rules);
+            makeOutputs(head, e, products, rules, scratch, o, begin);
+            lse.place(row, add(e.maximum, log(e.sum, rules), rules));
+          }
+        });
   }
   return resultOf("o", o.take(), "lse", lse.take());
 }

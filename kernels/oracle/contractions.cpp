@@ -7,6 +7,7 @@
 
 #include "kernels/oracle/arguments.h"
 #include "kernels/oracle/families.h"
+#include "kernels/oracle/products.h"
 
 namespace tessera::oracle {
 namespace {
@@ -16,12 +17,11 @@ struct Operand {
   const Floats &array;
   bool transposed;
 
-  long double at(int64_t batch, int64_t i, int64_t j) const {
-    size_t rank = array.extents.size();
-    int64_t rows = array.extents[rank - 2], cols = array.extents[rank - 1];
-    int64_t row = transposed ? j : i, col = transposed ? i : j;
-    return array.at((batch * rows + row) * cols + col);
+  const double *begin(int64_t batch) const {
+    return array.data.data() + batch * rows() * cols();
   }
+  int64_t rowStride() const { return transposed ? 1 : extent(1); }
+  int64_t colStride() const { return transposed ? extent(1) : 1; }
   int64_t rows() const { return extent(transposed ? 1 : 2); }
   int64_t cols() const { return extent(transposed ? 2 : 1); }
 
@@ -31,12 +31,31 @@ private:
   }
 };
 
-Bounded dot(const Operand &a, const Operand &b, int64_t batch, int64_t row,
-            int64_t col, const Arithmetic &rules) {
-  bounded::Summation sum(rules);
-  for (int64_t k = 0; k < a.cols(); ++k)
-    sum.addProduct(a.at(batch, row, k), b.at(batch, k, col));
-  return sum.finishContraction();
+/// Calls visit(row, col, sum) with the sums of one batch, in any order.
+template <typename Visit>
+void forEachSum(const Operand &a, const Operand &b, int64_t batch,
+                const OracleArgs &args, const Visit &visit) {
+  // Rows that share a panel of b while it is near.
+  constexpr int64_t rowsPerTask = 64;
+  int64_t terms = a.cols();
+  Factors factors(b.begin(batch), b.rows(), b.cols(), b.rowStride(),
+                  b.colStride());
+  std::vector<Row> rows(static_cast<size_t>(a.rows()));
+  inParallel(args, a.rows(), [&](int64_t row) {
+    rows[static_cast<size_t>(row)].setExact(
+        a.begin(batch) + row * a.rowStride(), a.colStride(), terms);
+  });
+  Products products(args.arithmetic, args.products);
+  int64_t blocks = (a.rows() + rowsPerTask - 1) / rowsPerTask;
+  inParallel(args, factors.panels() * blocks, [&](int64_t task) {
+    int64_t panel = task / blocks, first = task % blocks * rowsPerTask;
+    int64_t last = std::min(first + rowsPerTask, a.rows());
+    for (int64_t row = first; row < last; ++row)
+      products.sums(rows[static_cast<size_t>(row)], factors, panel,
+                    [&](int64_t col, const bounded::Summation &sum) {
+                      visit(row, col, sum);
+                    });
+  });
 }
 
 } // namespace
@@ -58,22 +77,23 @@ Result<OracleResult> gemm(const OracleArgs &args) {
   const Arithmetic &rules = args.arithmetic;
   Bounded beta = bounded::parameter(inputs.scalar("beta", 1), rules);
   FloatOutput c(args, {a.rows(), b.cols()});
-  for (int64_t row = 0; row < a.rows(); ++row)
-    for (int64_t col = 0; col < b.cols(); ++col) {
-      Bounded product = dot(a, b, /*batch=*/0, row, col, rules);
-      if (!accumulates) {
-        c.push(product);
-        continue;
-      }
-      // An accumulator may also start from beta c0, which is one more term in
-      // the sum.
-      Bounded start = mul(beta, c0.bounded(row, col), rules);
-      bounded::Summation sum(rules);
-      for (int64_t k = 0; k < a.cols(); ++k)
-        sum.addProduct(a.at(0, row, k), b.at(0, k, col));
-      sum.add(start);
-      c.push(either(add(product, start, rules), sum.finishContraction()));
-    }
+  c.placeAll();
+  forEachSum(a, b, /*batch=*/0, args,
+             [&](int64_t row, int64_t col, const bounded::Summation &sum) {
+               Bounded product = sum.finishContraction();
+               int64_t index = row * b.cols() + col;
+               if (!accumulates) {
+                 c.place(index, product);
+                 return;
+               }
+               // An accumulator may also start from beta c0, which is one more
+               // term in the sum.
+               Bounded start = mul(beta, c0.bounded(row, col), rules);
+               bounded::Summation whole = sum;
+               whole.add(start);
+               c.place(index, either(add(product, start, rules),
+                                     whole.finishContraction()));
+             });
   return resultOf("c", c.take());
 }
 
@@ -89,9 +109,11 @@ Result<OracleResult> gemmAffineLeaky(const OracleArgs &args) {
     return *inputs.error();
   AffineLeaky leaky(inputs, args.arithmetic);
   FloatOutput c(args, {a.rows(), b.cols()});
-  for (int64_t row = 0; row < a.rows(); ++row)
-    for (int64_t col = 0; col < b.cols(); ++col)
-      c.push(leaky(dot(a, b, /*batch=*/0, row, col, args.arithmetic)));
+  c.placeAll();
+  forEachSum(a, b, /*batch=*/0, args,
+             [&](int64_t row, int64_t col, const bounded::Summation &sum) {
+               c.place(row * b.cols() + col, leaky(sum.finishContraction()));
+             });
   return resultOf("c", c.take());
 }
 
@@ -110,10 +132,13 @@ Result<OracleResult> bmm(const OracleArgs &args) {
   if (inputs.error())
     return *inputs.error();
   FloatOutput c(args, {aData.extents[0], a.rows(), b.cols()});
+  c.placeAll();
   for (int64_t batch = 0; batch < aData.extents[0]; ++batch)
-    for (int64_t row = 0; row < a.rows(); ++row)
-      for (int64_t col = 0; col < b.cols(); ++col)
-        c.push(dot(a, b, batch, row, col, args.arithmetic));
+    forEachSum(a, b, batch, args,
+               [&](int64_t row, int64_t col, const bounded::Summation &sum) {
+                 c.place((batch * a.rows() + row) * b.cols() + col,
+                         sum.finishContraction());
+               });
   return resultOf("c", c.take());
 }
 

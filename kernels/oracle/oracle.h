@@ -18,6 +18,7 @@
 
 #include "support/bounded.h"
 #include "tessera/error.h"
+#include "tessera/pool.h"
 #include "tessera/tensor.h"
 
 #include <cstdint>
@@ -29,6 +30,17 @@
 
 namespace tessera::oracle {
 
+/// How sums of products are made. The choice is for tests: the results are the
+/// same up to roundings of the radii.
+enum class ProductLoops : uint8_t {
+  /// The widest vectors of this host.
+  Widest,
+  /// Vectors of 4.
+  Narrow,
+  /// Every product on its own, on long double.
+  OneByOne,
+};
+
 struct OracleArgs {
   /// By parameter name; an optional input is present or not.
   std::map<std::string, TensorRef, std::less<>> inputs;
@@ -39,6 +51,11 @@ struct OracleArgs {
   DType dtype = DType::F32;
   /// How the execution under test may compute.
   Arithmetic arithmetic = Arithmetic::forTier(DType::F32);
+  /// Where contractions may run; null for the calling thread alone.
+  TaskPool *pool = nullptr;
+  /// 0 means all of the pool.
+  int threads = 0;
+  ProductLoops products = ProductLoops::Widest;
 };
 
 /// One output in row-major order: `values` for a floating type, `integers` for

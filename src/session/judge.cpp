@@ -42,6 +42,8 @@ Result<oracle::OracleResult> CompiledOperator::State::runOracle() const {
   oracle::OracleArgs args;
   args.dtype = request.dtype;
   args.arithmetic = arithmetic(request.dtype);
+  args.pool = pool;
+  args.threads = threads;
   std::vector<Argument> views = initialArguments();
   for (const Slot &slot : slots)
     if (slot.isInput())

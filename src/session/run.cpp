@@ -54,6 +54,8 @@ Result<void> CompiledOperator::State::fill(const RunValues &values) {
   initial.resize(slots.size());
   strict.clear();
   expected.reset();
+  pool = values.pool ? values.pool : &defaultTaskPool();
+  threads = values.threads;
   for (std::optional<GuardedArray> &array : arrays)
     if (array)
       array->poison();

@@ -96,6 +96,9 @@ private:
   /// The elements of all arrays before the launch, by slot; inputs that nothing
   /// may write stay in their own memory.
   std::vector<std::optional<Array>> initial;
+  /// The threads of the last filling, on which the oracle runs as well.
+  TaskPool *pool = nullptr;
+  int threads = 0;
   /// What the outputs should be, made when it is first asked for.
   std::optional<std::map<std::string, Expected>> expected;
   /// What the strict interpreter makes of them, filled when it is needed.

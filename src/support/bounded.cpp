@@ -498,6 +498,21 @@ void Summation::add(const Bounded &term) {
   sawNegativeInfinity |= term.value == -infinity;
 }
 
+void Summation::add(const Totals &totals) {
+  count += totals.terms;
+  long double sum = high + totals.high;
+  long double fromTotals = sum - high;
+  low += (high - (sum - fromTotals)) + (totals.high - fromTotals) + totals.low;
+  high = sum;
+  long double value = totals.high + totals.low;
+  positive += std::max(0.0L, (totals.magnitude + value) / 2);
+  negative += std::max(0.0L, (totals.magnitude - value) / 2);
+  radius += totals.radius;
+  positiveReach += totals.radius;
+  negativeReach += totals.radius;
+  largest = std::max(largest, totals.largest);
+}
+
 void Summation::addProduct(long double a, long double b) {
   const FloatFormat &format = arithmetic->format();
   long double product = a * b;

@@ -253,6 +253,20 @@ public:
   /// Adds the product of two exact values, rounded or fused into the sum.
   void addProduct(long double a, long double b);
 
+  /// What is known of many terms that were added up elsewhere. None of their
+  /// partial sums comes near the end of the range.
+  struct Totals {
+    int64_t terms = 0;
+    /// Their sum, in two parts.
+    long double high = 0, low = 0;
+    /// The sum of their magnitudes and that of their radii, with what `high`
+    /// and `low` may be off.
+    long double magnitude = 0, radius = 0;
+    /// At least the largest magnitude that one of them may have.
+    long double largest = 0;
+  };
+  void add(const Totals &totals);
+
   int64_t terms() const { return count; }
   /// The sum; at most `depth` additions on the way of each term, by default
   /// arithmetic.depth(terms()).
