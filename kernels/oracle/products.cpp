@@ -7,32 +7,13 @@
 
 #include "kernels/oracle/products.h"
 
+#include "support/special.h"
+
 #include <cmath>
 #include <limits>
 
 namespace tessera::oracle {
 namespace {
-
-/// What the loops need of the arithmetic.
-struct LoopRules {
-  bool wide;
-  /// The compute type's unit roundoff and long double's.
-  double unit, ownError;
-  double smallestNormal, smallestSubnormal;
-  /// Half a unit in the last place of 1.
-  double halfUlp;
-
-  explicit LoopRules(const Arithmetic &rules)
-      : wide(rules.compute == DType::F64),
-        ownError(
-            static_cast<double>(std::numeric_limits<long double>::epsilon())),
-        smallestSubnormal(static_cast<double>(rules.format().minSubnormal())) {
-    const FloatFormat &format = rules.format();
-    halfUlp = static_cast<double>(format.unitRoundoff());
-    unit = (halfUlp + ownError) * (1 + 0x1p-52);
-    smallestNormal = std::ldexp(1.0, format.minExponent);
-  }
-};
 
 // Products of regular factors, and the errors of their roundings, are normal
 // numbers; sums of them do not overflow.
@@ -124,8 +105,12 @@ void Row::setBounded(const std::vector<Bounded> &x) {
   clear(static_cast<int64_t>(x.size()));
   for (size_t k = 0; k < x.size(); ++k) {
     const Bounded &factor = x[k];
-    hasNan |= std::isnan(factor.value) && !factor.leftRange;
     hasUnknown |= factor.isUnknown();
+    if (factor.leftRange || !isFinite(factor.value)) {
+      hasNan |= isNan(factor.value) && !factor.leftRange;
+      irregular.push_back(static_cast<int64_t>(k));
+      continue;
+    }
     auto top = static_cast<double>(factor.value);
     auto reach = static_cast<double>(factor.radius) * (1 + 0x1p-51);
     long double rest = factor.value - top;
@@ -138,8 +123,8 @@ void Row::setBounded(const std::vector<Bounded> &x) {
       reach += smallestRegular;
     }
     double size = std::fabs(top) + reach;
-    bool regular = !factor.leftRange && isRegular(size) &&
-                   isRegular(std::fabs(top)) && isRegular(reach);
+    bool regular =
+        isRegular(size) && isRegular(std::fabs(top)) && isRegular(reach);
     note(static_cast<int64_t>(k), regular ? size : largestRegular * 2);
     if (!regular)
       continue;
@@ -200,15 +185,24 @@ void PanelTotals::copy(const PanelTotals &part, int64_t at, int64_t count) {
 // Sums
 //===----------------------------------------------------------------------===//
 
+LoopRules::LoopRules(const Arithmetic &rules)
+    : wide(rules.compute == DType::F64),
+      ownError(
+          static_cast<double>(std::numeric_limits<long double>::epsilon())),
+      smallestNormal(std::ldexp(1.0, rules.format().minExponent)),
+      smallestSubnormal(static_cast<double>(rules.format().minSubnormal())),
+      halfUlp(static_cast<double>(rules.format().unitRoundoff())) {
+  unit = (halfUlp + ownError) * (1 + 0x1p-52);
+}
+
 Products::Products(const Arithmetic &rules, ProductLoops loops)
-    : rules(rules), loops(available(loops)) {}
+    : rules(rules), loops(available(loops)), loopRules(rules) {}
 
 bool Products::makeTotals(const Row &row, const Factors &y, int64_t panel,
                           PanelTotals &totals) const {
   if (loops == ProductLoops::OneByOne || row.hasNan)
     return false;
 #if defined(__x86_64__)
-  LoopRules loopRules(rules);
   int64_t begin = panel * panelColumns;
   int64_t columns = std::min(panelColumns, y.columns() - begin);
   bool tiny = false;

@@ -106,6 +106,18 @@ struct PanelTotals {
   void copy(const PanelTotals &part, int64_t at, int64_t count);
 };
 
+/// What the loops need of the arithmetic.
+struct LoopRules {
+  bool wide;
+  /// The unit roundoffs of the compute type and of long double.
+  double unit, ownError;
+  double smallestNormal, smallestSubnormal;
+  /// Half a unit in the last place of 1.
+  double halfUlp;
+
+  explicit LoopRules(const Arithmetic &rules);
+};
+
 /// Makes the sums of a row times factors.
 class Products {
 public:
@@ -139,6 +151,7 @@ private:
 
   const Arithmetic &rules;
   ProductLoops loops;
+  LoopRules loopRules;
 };
 
 } // namespace tessera::oracle

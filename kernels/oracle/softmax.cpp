@@ -8,6 +8,7 @@
 #include "kernels/oracle/arguments.h"
 #include "kernels/oracle/exponentials.h"
 #include "kernels/oracle/families.h"
+#include "support/special.h"
 
 #include <limits>
 
@@ -41,7 +42,8 @@ Exponentials exponentials(const std::vector<Bounded> &x,
   for (const Bounded &value : x) {
     Bounded term = exp(sub(value, result.maximum, arithmetic), arithmetic);
     Bounded summand = term;
-    if (rescales > 0 && (term.value != 0 || term.radius != 0))
+    if (rescales > 0 && isFinite(term.value) &&
+        (term.value != 0 || term.radius != 0))
       summand.radius += relative * (term.value + term.radius) +
                         rescales * format.minSubnormal();
     sum.add(summand);

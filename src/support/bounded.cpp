@@ -31,10 +31,10 @@ constexpr long double inflation = 1 + 64 * ownError;
 /// `rounding` after.
 Bounded finish(long double value, long double propagated, long double rounding,
                const FloatFormat &format) {
-  if (std::isnan(value))
+  if (isNan(value))
     return Bounded::exact(value);
   long double radius = (propagated + rounding) * inflation;
-  if (std::isinf(value) || !std::isfinite(radius))
+  if (isInfinite(value) || !isFinite(radius))
     return Bounded::undecided(value);
   if (radius > 0)
     radius += ownError * std::fabs(value);
@@ -44,7 +44,7 @@ Bounded finish(long double value, long double propagated, long double rounding,
 /// Half a unit in the last place of anything up to `magnitude`, or infinity
 /// where that is not finite (finish() then knows nothing).
 long double halfUlp(long double magnitude, const FloatFormat &format) {
-  return std::isfinite(magnitude) ? format.ulp(magnitude) / 2 : infinity;
+  return isFinite(magnitude) ? format.ulp(magnitude) / 2 : infinity;
 }
 
 /// finish() for one correctly rounded operation. `exact` says that `value` is
@@ -87,10 +87,13 @@ long double productRadius(const Bounded &a, const Bounded &b) {
 
 /// The product when an operand is an infinity and none is NaN.
 Bounded infiniteProduct(const Bounded &a, const Bounded &b) {
-  const Bounded &other = std::isinf(a.value) ? b : a;
-  if (other.radius > 0 && other.mayBeZero())
+  const Bounded &other = isInfinite(a.value) ? b : a;
+  if (isFinite(other.value) && other.radius > 0 && other.mayBeZero())
     return withOutcomes(Bounded::nan(), PlusInfinity | MinusInfinity);
-  return Bounded::exact(a.value * b.value);
+  if (other.value == 0)
+    return Bounded::nan();
+  bool negative = std::signbit(a.value) != std::signbit(b.value);
+  return Bounded::exact(negative ? -infinity : infinity);
 }
 
 /// The interval's ends, moved outward so that the roundings of value +- radius
@@ -124,7 +127,7 @@ Bounded hull(long double low, long double high) {
 template <typename Step> Bounded applyStep(const Bounded &a, Step step) {
   if (a.leftRange)
     return overParts(a, [&](const Bounded &x) { return applyStep(x, step); });
-  if (!std::isfinite(a.value))
+  if (!isFinite(a.value))
     return Bounded::exact(step(a.value));
   return hull(step(lowEnd(a)), step(highEnd(a)));
 }
@@ -196,9 +199,13 @@ Bounded add(const Bounded &a, const Bounded &b, const Arithmetic &arithmetic) {
     return overParts(a, b, [&](const Bounded &x, const Bounded &y) {
       return add(x, y, arithmetic);
     });
+  if (!isFinite(a.value))
+    return isInfinite(a.value) && !isFinite(b.value)
+               ? Bounded::exact(a.value + b.value)
+               : Bounded::exact(a.value);
+  if (!isFinite(b.value))
+    return Bounded::exact(b.value);
   long double value = a.value + b.value;
-  if (!std::isfinite(a.value) || !std::isfinite(b.value))
-    return Bounded::exact(value);
   // A zero that overflow left behind adds nothing and rounds nothing.
   if (isExactZero(a) != isExactZero(b))
     return settled(withOverflow(isExactZero(a) ? b : a, arithmetic.format()),
@@ -222,11 +229,11 @@ Bounded mul(const Bounded &a, const Bounded &b, const Arithmetic &arithmetic) {
                      [&](const Bounded &x, const Bounded &y) {
                        return mul(x, y, arithmetic);
                      });
-  long double value = a.value * b.value;
-  if (std::isnan(a.value) || std::isnan(b.value))
-    return Bounded::exact(value);
-  if (std::isinf(a.value) || std::isinf(b.value))
+  if (isNan(a.value) || isNan(b.value))
+    return Bounded::exact(isNan(a.value) ? a.value : b.value);
+  if (isInfinite(a.value) || isInfinite(b.value))
     return infiniteProduct(a, b);
+  long double value = a.value * b.value;
   if (isExactZero(a) || isExactZero(b))
     return Bounded::exact(value);
   long double propagated = productRadius(a, b);
@@ -243,12 +250,12 @@ Bounded div(const Bounded &a, const Bounded &b, const Arithmetic &arithmetic) {
                      [&](const Bounded &x, const Bounded &y) {
                        return div(x, y, arithmetic);
                      });
+  if (isNan(a.value) || isNan(b.value))
+    return Bounded::exact(isNan(a.value) ? a.value : b.value);
   long double value = a.value / b.value;
-  if (std::isnan(a.value) || std::isnan(b.value))
-    return Bounded::exact(value);
   if (b.mayBeZero() && (b.radius > 0 || (a.radius > 0 && a.mayBeZero())))
     return Bounded::undecided(value);
-  if (!std::isfinite(a.value) || !std::isfinite(b.value) || b.value == 0 ||
+  if (!isFinite(a.value) || !isFinite(b.value) || b.value == 0 ||
       isExactZero(a))
     return Bounded::exact(value);
   long double magnitude = std::fabs(b.value);
@@ -285,8 +292,14 @@ Bounded max(const Bounded &a, const Bounded &b) {
   if (eitherLeft(a, b))
     return overParts(
         a, b, [](const Bounded &x, const Bounded &y) { return max(x, y); });
-  if (std::isnan(a.value) || std::isnan(b.value))
-    return Bounded::exact(a.value + b.value);
+  if (isNan(a.value) || isNan(b.value))
+    return Bounded::exact(isNan(a.value) ? a.value : b.value);
+  if (isInfinite(a.value) || isInfinite(b.value)) {
+    // Nothing is larger than +inf, and everything is at least -inf.
+    const Bounded &extreme = isInfinite(a.value) ? a : b;
+    const Bounded &other = &extreme == &a ? b : a;
+    return std::signbit(extreme.value) ? other : extreme;
+  }
   const Bounded &larger = a.value >= b.value ? a : b;
   const Bounded &smaller = a.value >= b.value ? b : a;
   bool decided = smaller.value + smaller.radius <= larger.value - larger.radius;
@@ -302,9 +315,9 @@ Bounded maxNum(const Bounded &a, const Bounded &b) {
   if (eitherLeft(a, b))
     return overParts(
         a, b, [](const Bounded &x, const Bounded &y) { return maxNum(x, y); });
-  if (std::isnan(a.value))
+  if (isNan(a.value))
     return b;
-  if (std::isnan(b.value))
+  if (isNan(b.value))
     return a;
   return max(a, b);
 }
@@ -316,7 +329,7 @@ Bounded minNum(const Bounded &a, const Bounded &b) {
 Bounded copysign(const Bounded &magnitude, const Bounded &sign) {
   Bounded positive = abs(magnitude);
   // The sign of a zero is free, so a zero leaves the sign of the result open.
-  if (sign.leftRange || (!std::isnan(sign.value) && sign.mayBeZero())) {
+  if (sign.leftRange || (!isNan(sign.value) && sign.mayBeZero())) {
     Bounded result = select(Tri::Unknown, positive, neg(positive));
     if (sign.isUnknown())
       result.forget();
@@ -341,7 +354,7 @@ Bounded roundEven(const Bounded &a) {
 std::optional<long double> truncated(const Bounded &a) {
   if (a.leftRange)
     return std::nullopt;
-  if (!std::isfinite(a.value))
+  if (!isFinite(a.value))
     return a.value;
   long double low = std::trunc(lowEnd(a));
   if (low != std::trunc(highEnd(a)))
@@ -354,7 +367,7 @@ Bounded roundTo(const Bounded &given, DType type,
   const FloatFormat &format = floatFormat(type);
   // What is rounded or stored is not fused any more.
   Bounded a = settled(given, arithmetic.format());
-  if ((std::isnan(a.value) && !a.leftRange) || a.isUnknown() ||
+  if ((isNan(a.value) && !a.leftRange) || a.isUnknown() ||
       (format.precision >= arithmetic.format().precision &&
        format.maxExponent >= arithmetic.format().maxExponent))
     return a;
@@ -362,27 +375,27 @@ Bounded roundTo(const Bounded &given, DType type,
     return overParts(
         a, [&](const Bounded &x) { return roundTo(x, type, arithmetic); });
   long double value = format.round(a.value);
-  if (!format.hasInfinity && std::isinf(value))
+  if (!format.hasInfinity && isInfinite(value))
     value = std::numeric_limits<long double>::quiet_NaN();
   if (a.radius == 0)
     return Bounded::exact(value);
   long double low = format.round(lowEnd(a));
   long double high = format.round(highEnd(a));
-  if (std::isnan(low) && std::isnan(high))
+  if (isNan(low) && isNan(high))
     return Bounded::exact(low);
   if (low == high)
     return hull(low, high);
   // The numbers up to the largest, and what lies past it.
   unsigned outcomes = outcomeOf(low) | outcomeOf(high);
-  if (!std::isfinite(low) && !std::isfinite(high)) {
+  if (!isFinite(low) && !isFinite(high)) {
     value = 0;
     low = -format.maxFinite, high = format.maxFinite;
-  } else if (!std::isfinite(high)) {
+  } else if (!isFinite(high)) {
     high = format.maxFinite;
-  } else if (!std::isfinite(low)) {
+  } else if (!isFinite(low)) {
     low = -format.maxFinite;
   }
-  if (!std::isfinite(value))
+  if (!isFinite(value))
     value = std::copysign(format.maxFinite, a.value);
   return withOutcomes({value, std::max(high - value, value - low), false},
                       outcomes);
@@ -413,7 +426,7 @@ Tri logicalXor(Tri a, Tri b) {
 Tri less(const Bounded &a, const Bounded &b) {
   if (eitherLeft(a, b))
     return Tri::Unknown;
-  if (std::isnan(a.value) || std::isnan(b.value))
+  if (isNan(a.value) || isNan(b.value))
     return Tri::False;
   if (highEnd(a) < lowEnd(b))
     return Tri::True;
@@ -433,7 +446,7 @@ Tri equal(const Bounded &a, const Bounded &b) {
 Tri unordered(const Bounded &a, const Bounded &b) {
   if (eitherLeft(a, b))
     return Tri::Unknown;
-  return tri(std::isnan(a.value) || std::isnan(b.value));
+  return tri(isNan(a.value) || isNan(b.value));
 }
 
 Bounded select(Tri condition, const Bounded &ifTrue, const Bounded &ifFalse) {
@@ -445,7 +458,7 @@ Bounded select(Tri condition, const Bounded &ifTrue, const Bounded &ifFalse) {
 }
 
 Bounded either(const Bounded &a, const Bounded &b) {
-  if (!std::isfinite(a.value) || !std::isfinite(b.value))
+  if (!isFinite(a.value) || !isFinite(b.value))
     return unite(a, b);
   long double distance = std::fabs(a.value - b.value);
   Bounded result = withOutcomes(
@@ -474,7 +487,7 @@ void Summation::add(const Bounded &term) {
   ++count;
   unknown |= term.isUnknown();
   outcomes |= term.outcomes;
-  if (std::isfinite(term.value)) {
+  if (isFinite(term.value)) {
     accumulate(term.value);
     radius += term.radius;
     positiveReach +=
@@ -493,9 +506,11 @@ void Summation::add(const Bounded &term) {
     noNumber |= (term.outcomes & Zero) == 0;
     return;
   }
-  sawNan |= std::isnan(term.value);
-  sawPositiveInfinity |= term.value == infinity;
-  sawNegativeInfinity |= term.value == -infinity;
+  if (isNan(term.value))
+    sawNan = true;
+  else
+    (std::signbit(term.value) ? sawNegativeInfinity : sawPositiveInfinity) =
+        true;
 }
 
 void Summation::add(const Totals &totals) {
@@ -515,11 +530,11 @@ void Summation::add(const Totals &totals) {
 
 void Summation::addProduct(long double a, long double b) {
   const FloatFormat &format = arithmetic->format();
-  long double product = a * b;
-  if (!std::isfinite(a) || !std::isfinite(b)) {
-    add(Bounded::exact(product));
+  if (!isFinite(a) || !isFinite(b)) {
+    add(mul(Bounded::exact(a), Bounded::exact(b), *arithmetic));
     return;
   }
+  long double product = a * b;
   ++count;
   accumulate(product);
   if (product == 0)
@@ -625,9 +640,9 @@ Bounded Summation::finish(int64_t depth, double meanDepth,
 namespace {
 
 bool isWithin(const Bounded &expected, double actual, DType storage) {
-  if (std::isnan(expected.value) || std::isnan(actual))
-    return std::isnan(expected.value) && std::isnan(actual);
-  if (std::isinf(expected.value))
+  if (isNan(expected.value) || std::isnan(actual))
+    return isNan(expected.value) && std::isnan(actual);
+  if (isInfinite(expected.value))
     return expected.value == static_cast<long double>(actual);
   if (std::isinf(actual)) {
     long double threshold = floatFormat(storage).overflowThreshold;

@@ -132,6 +132,8 @@ Bounded apply(Function function, const Bounded &a,
     return overParts(settled(a, format), [&](const Bounded &x) {
       return apply(function, x, arithmetic);
     });
+  if (isNan(a.value))
+    return Bounded::exact(a.value);
   long double begin = domainBegin(function);
   bool straddles = a.radius > 0 && a.value - a.radius <= begin &&
                    a.value + a.radius >= begin;
@@ -139,11 +141,11 @@ Bounded apply(Function function, const Bounded &a,
     return Bounded::undecided(evaluate(function, std::max(a.value, begin)));
   long double value = evaluate(function, a.value);
   bool pole = a.radius == 0 && a.value == begin;
-  if (std::isnan(value) || std::isinf(a.value) || pole)
+  if (isNan(value) || isInfinite(a.value) || pole)
     return Bounded::exact(value);
   if (valueIsExact(function, a, value))
     return Bounded::exact(value);
-  if (std::isinf(value)) {
+  if (isInfinite(value)) {
     // An exponential that not even a long double holds.
     bool certain =
         value > 0 &&
@@ -156,7 +158,7 @@ Bounded apply(Function function, const Bounded &a,
   long double propagated = propagate(function, a, value);
   // The oracle's own error may hide that the result is in the next binade.
   long double magnitude = std::fabs(value) * (1 + 4 * ownError) + propagated;
-  if (!std::isfinite(magnitude))
+  if (!isFinite(magnitude))
     return Bounded::undecided(value);
   // At least half a unit: whatever the rule says, the result is rounded.
   long double units = std::max<long double>(
@@ -177,7 +179,7 @@ Bounded sqrt(const Bounded &a, const Arithmetic &arithmetic) {
   if (a.radius > 0 && a.value - a.radius < 0 && a.value + a.radius >= 0)
     return Bounded::undecided(std::sqrt(std::max(a.value, 0.0L)));
   long double value = std::sqrt(a.value);
-  if (!std::isfinite(value) || a.value == 0)
+  if (!isFinite(value) || a.value == 0)
     return Bounded::exact(value);
   long double propagated = monotoneRadius(
       a, value, [](long double x) { return std::sqrt(std::max(x, 0.0L)); });

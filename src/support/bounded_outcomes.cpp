@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <new>
 
 namespace tessera::bounded {
 
@@ -22,9 +23,9 @@ constexpr long double ownError = std::numeric_limits<long double>::epsilon();
 
 Parts::Parts(const Bounded &value) {
   auto part = [&](long double exactly) {
-    parts[count++] = Bounded::exact(exactly);
+    new (&parts[count++]) Bounded(Bounded::exact(exactly));
   };
-  parts[count++] = {value.value, value.radius, false};
+  new (&parts[count++]) Bounded{value.value, value.radius, false};
   if (value.outcomes & PlusInfinity)
     part(infinity);
   if (value.outcomes & MinusInfinity)
@@ -39,10 +40,10 @@ Parts::Parts(const Bounded &value) {
 }
 
 uint8_t outcomeOf(long double value) {
-  if (std::isnan(value))
+  if (isNan(value))
     return NotANumber;
-  if (std::isinf(value))
-    return value > 0 ? PlusInfinity : MinusInfinity;
+  if (isInfinite(value))
+    return std::signbit(value) ? MinusInfinity : PlusInfinity;
   return 0;
 }
 
@@ -59,7 +60,7 @@ Bounded withOutcomes(Bounded value, unsigned outcomes) {
 }
 
 Bounded withOverflow(const Bounded &value, const FloatFormat &format) {
-  if (!std::isfinite(value.value))
+  if (!isFinite(value.value))
     return value;
   unsigned outcomes = 0;
   if (!(value.value + value.radius <= format.maxFinite))
@@ -70,7 +71,7 @@ Bounded withOverflow(const Bounded &value, const FloatFormat &format) {
 }
 
 Bounded settled(const Bounded &value, const FloatFormat &format) {
-  if (value.outcomes == 0 || !std::isfinite(value.value))
+  if (value.outcomes == 0 || !isFinite(value.value))
     return value;
   long double size = std::fabs(value.value);
   if (!(size * (1 - ownError) - value.radius >= format.overflowThreshold))
@@ -82,7 +83,7 @@ Bounded settled(const Bounded &value, const FloatFormat &format) {
 Bounded unite(const Bounded &a, const Bounded &b) {
   unsigned outcomes = a.outcomes | b.outcomes;
   Bounded result;
-  bool aIsNumber = std::isfinite(a.value), bIsNumber = std::isfinite(b.value);
+  bool aIsNumber = isFinite(a.value), bIsNumber = isFinite(b.value);
   auto isZero = [](const Bounded &x) { return x.value == 0 && x.radius == 0; };
   if (!aIsNumber || !bIsNumber) {
     // A number stands for the union if there is one.

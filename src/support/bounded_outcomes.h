@@ -16,6 +16,7 @@
 #define TESSERA_SUPPORT_BOUNDED_OUTCOMES_H
 
 #include "support/bounded.h"
+#include "support/special.h"
 
 namespace tessera::bounded {
 
@@ -27,7 +28,10 @@ public:
   const Bounded *end() const { return parts.data() + count; }
 
 private:
-  std::array<Bounded, 6> parts;
+  // Only those that there are get made.
+  union {
+    std::array<Bounded, 6> parts;
+  };
   int count = 0;
 };
 
@@ -51,6 +55,8 @@ Bounded unite(const Bounded &a, const Bounded &b);
 /// `operation` on each part of `a`.
 template <typename Operation>
 Bounded overParts(const Bounded &a, Operation operation) {
+  if (!a.leftRange)
+    return operation(a);
   Bounded result;
   bool first = true;
   for (const Bounded &part : Parts(a)) {

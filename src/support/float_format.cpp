@@ -7,6 +7,8 @@
 
 #include "support/float_format.h"
 
+#include "support/special.h"
+
 #include <algorithm>
 #include <cfloat>
 #include <cmath>
@@ -17,10 +19,8 @@
 namespace tessera {
 namespace {
 
-// The x87 extended format keeps its biased exponent in bytes 8 and 9 and an
-// explicit leading bit; reading and building these is several times faster than
-// ilogb and ldexp, which the bounds call for each operation.
-constexpr bool isExtended = LDBL_MANT_DIG == 64 && LDBL_MAX_EXP == 16384;
+// Reading and building the bits of the x87 extended format is several times
+// faster than ilogb and ldexp, which the bounds call for each operation.
 
 /// floor(log2(value)) for a finite value > 0 that is normal in long double.
 int exponentOf(long double value) {
@@ -46,21 +46,41 @@ long double powerOfTwo(int exponent) {
   return std::ldexp(1.0L, exponent);
 }
 
-FloatFormat ieee(int precision, int minExponent, int maxExponent) {
-  FloatFormat format{precision, minExponent, maxExponent, true, 0, 0};
-  format.maxFinite =
-      std::ldexp(2.0L - std::ldexp(1.0L, 1 - precision), maxExponent);
-  format.overflowThreshold =
-      std::ldexp(2.0L - std::ldexp(1.0L, -precision), maxExponent);
-  return format;
+/// 2^exponent for a constant.
+constexpr long double constantPower(int exponent) {
+  long double result = 1;
+  for (int i = 0; i < exponent; ++i)
+    result *= 2;
+  for (int i = 0; i > exponent; --i)
+    result /= 2;
+  return result;
 }
 
-FloatFormat e4m3() {
+constexpr FloatFormat ieee(int precision, int minExponent, int maxExponent) {
+  // 2^(maxExponent + 1) need not be a number.
+  long double top = constantPower(maxExponent);
+  return {precision,
+          minExponent,
+          maxExponent,
+          true,
+          top * (2 - constantPower(1 - precision)),
+          top * (2 - constantPower(-precision))};
+}
+
+constexpr FloatFormat e4m3() {
   // The mantissa 1.111 of the top binade is NaN, so the largest number is
   // 1.110 * 2^8; the tie at 464 goes to it because its last bit is even.
   FloatFormat format{4, -6, 8, false, 448.0L, 464.0L};
   return format;
 }
+
+// Constants, so that no use has to ask whether they are made already.
+constexpr FloatFormat f16 = ieee(11, -14, 15);
+constexpr FloatFormat bf16 = ieee(8, -126, 127);
+constexpr FloatFormat f32 = ieee(24, -126, 127);
+constexpr FloatFormat f64 = ieee(53, -1022, 1023);
+constexpr FloatFormat f8e4m3 = e4m3();
+constexpr FloatFormat f8e5m2 = ieee(3, -14, 15);
 
 } // namespace
 
@@ -78,7 +98,7 @@ long double FloatFormat::ulp(long double magnitude) const {
 }
 
 long double FloatFormat::round(long double value) const {
-  if (!std::isfinite(value) || value == 0)
+  if (!isFinite(value) || value == 0)
     return value;
   long double quantum = ulp(std::fabs(value));
   // Division and multiplication by a power of two are exact here: the quotient
@@ -103,12 +123,6 @@ bool FloatFormat::represents(long double value) const {
 }
 
 const FloatFormat &floatFormat(DType type) {
-  static const FloatFormat f16 = ieee(11, -14, 15);
-  static const FloatFormat bf16 = ieee(8, -126, 127);
-  static const FloatFormat f32 = ieee(24, -126, 127);
-  static const FloatFormat f64 = ieee(53, -1022, 1023);
-  static const FloatFormat f8e4m3 = e4m3();
-  static const FloatFormat f8e5m2 = ieee(3, -14, 15);
   if (type == DType::F16)
     return f16;
   if (type == DType::BF16)
