@@ -10,6 +10,7 @@
 #include "support/bounded_outcomes.h"
 
 #include <algorithm>
+#include <bit>
 #include <cfloat>
 #include <cmath>
 #include <limits>
@@ -152,14 +153,19 @@ Arithmetic Arithmetic::forTier(DType storage, Tier tier) {
   return result;
 }
 
+/// (n - 1) / parts; most sums are short or have one part, and division is slow.
+static int64_t chainOf(int64_t n, int64_t parts) {
+  if (parts == 1)
+    return n - 1;
+  return n <= parts ? 0 : (n - 1) / parts;
+}
+
 int64_t Arithmetic::depth(int64_t n) const {
   if (n <= 1)
     return 0;
   int64_t parts = std::max<int64_t>(partials, 1);
-  int64_t chain = (n - 1) / parts;
-  int64_t tree = 0;
-  while (tree < 62 && (int64_t{1} << tree) < std::min(parts, n))
-    ++tree;
+  int64_t chain = chainOf(n, parts);
+  int64_t tree = std::bit_width(static_cast<uint64_t>(std::min(parts, n) - 1));
   return std::min(chain + tree + std::max<int64_t>(extraDepth, 0), n - 1);
 }
 
@@ -168,7 +174,7 @@ double Arithmetic::meanDepth(int64_t n) const {
     return 0;
   auto most = static_cast<double>(depth(n));
   // The chain's part of depth() counts half, and one more for its ends.
-  auto chain = static_cast<double>((n - 1) / std::max<int64_t>(partials, 1));
+  auto chain = static_cast<double>(chainOf(n, std::max<int64_t>(partials, 1)));
   return std::min(most, most - chain / 2 + 1);
 }
 
@@ -585,10 +591,11 @@ Bounded Summation::finish(int64_t depth, double meanDepth,
   // term at the most depth, or terms of the largest magnitude at theirs.
   long double unit = units * format.unitRoundoff();
   long double growth = depth * unit;
+  long double inverse = growth < 1 ? 1 / (1 - growth) : infinity;
   long double rounding = 0;
   if (count > 1 && size > 0)
     rounding = growth < 1
-                   ? unit / (1 - growth) *
+                   ? unit * inverse *
                          std::min(depth * size, meanDepth * largest * count)
                    : infinity;
   if (count > 1)
@@ -597,7 +604,7 @@ Bounded Summation::finish(int64_t depth, double meanDepth,
   // monotonic, so none is above the computed sum of the positive terms alone or
   // below that of the negative ones.
   long double stretch =
-      growth < 1 ? 1 + growth / (1 - growth) + count * ownError : infinity;
+      growth < 1 ? 1 + growth * inverse + count * ownError : infinity;
   auto mayPass = [&](long double sum) {
     return sum > 0 && !(sum * stretch <= format.maxFinite);
   };
@@ -626,7 +633,9 @@ Bounded Summation::finish(int64_t depth, double meanDepth,
   } else {
     result = tessera::bounded::finish(value, radius, rounding, format);
     // Whether the whole overflows is decided by its own ends.
-    result = settled(withOutcomes(result, possible), format);
+    if (possible != 0)
+      result = withOutcomes(result, possible);
+    result = settled(result, format);
   }
   if (unknown)
     result.forget();
