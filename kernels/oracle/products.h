@@ -6,12 +6,14 @@
 //===----------------------------------------------------------------------===//
 //
 // The sums over k of x[k] y[k, j] for all columns j, as bounded::Summation
-// makes them of single products, with the same radii up to a relative 2^-40.
-// Vector loops add up what is regular: finite factors away from the ends of the
-// range of double whose sum cannot leave the range of the compute type. Single
-// products that are not (an infinity, a factor that left the range) are added
-// one by one, and a NaN decides its sum alone. Without fused multiply-adds
-// every product is added on its own.
+// makes them of single products, with the same radii: only the roundings that
+// radii themselves are made with differ. Values are pairs of doubles on the
+// way, which is more than a long double holds. Vector loops add up what is
+// regular: finite factors away from the ends of the range of double whose sum
+// cannot leave the range of the compute type. Single products that are not (an
+// infinity, a factor that left the range) are added one by one, and a NaN
+// decides its sum alone. Without fused multiply-adds every product is added on
+// its own.
 //
 //===----------------------------------------------------------------------===//
 

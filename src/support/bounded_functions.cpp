@@ -134,6 +134,9 @@ Bounded apply(Function function, const Bounded &a,
     });
   if (isNan(a.value))
     return Bounded::exact(a.value);
+  if (isInfinite(a.value) &&
+      (function == Function::Exp || function == Function::Exp2))
+    return Bounded::exact(std::signbit(a.value) ? 0.0L : a.value);
   long double begin = domainBegin(function);
   bool straddles = a.radius > 0 && a.value - a.radius <= begin &&
                    a.value + a.radius >= begin;
