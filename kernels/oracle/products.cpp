@@ -45,7 +45,7 @@ constexpr int lanes = 8;
 #endif
 
 /// The loops that are there: this host may lack the wider ones.
-ProductLoops available(ProductLoops wanted) {
+ProductLoops available([[maybe_unused]] ProductLoops wanted) {
 #if defined(__x86_64__)
   static const bool has512 = __builtin_cpu_supports("x86-64-v4");
   static const bool has256 = __builtin_cpu_supports("x86-64-v3");
@@ -198,8 +198,9 @@ LoopRules::LoopRules(const Arithmetic &rules)
 Products::Products(const Arithmetic &rules, ProductLoops loops)
     : rules(rules), loops(available(loops)), loopRules(rules) {}
 
-bool Products::makeTotals(const Row &row, const Factors &y, int64_t panel,
-                          PanelTotals &totals) const {
+bool Products::makeTotals(const Row &row, [[maybe_unused]] const Factors &y,
+                          [[maybe_unused]] int64_t panel,
+                          [[maybe_unused]] PanelTotals &totals) const {
   if (loops == ProductLoops::OneByOne || row.hasNan)
     return false;
 #if defined(__x86_64__)
