@@ -97,6 +97,16 @@ def sort(i, s):
     return mx.take_along_axis(i["x"], order, 1), order
 
 
+def top_k(i, s):
+    x, k = i["x"], int(s["k"])
+    # mx.topk gives no positions.
+    key = -x if s.get("largest", 1) else x
+    some = mx.argpartition(key, k - 1, 1)[:, :k]
+    within = mx.argsort(mx.take_along_axis(key, some, 1), 1)
+    order = mx.take_along_axis(some, within, 1)
+    return mx.take_along_axis(x, order, 1), order
+
+
 OPERATORS = {
     "add": lambda i, s: (i["a"] + i["b"],),
     "transpose": lambda i, s: (mx.contiguous(i["x"].T),),
@@ -132,6 +142,7 @@ OPERATORS = {
     "gemm_epilogue": gemm_epilogue,
     "gelu_pair": gelu_pair,
     "sort": sort,
+    "top_k": top_k,
 }
 
 NOTES = {"masked_softmax": "a row where nothing is visible gives NaN"}
