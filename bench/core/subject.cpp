@@ -265,7 +265,8 @@ Result<void> addStep(Steps &steps, const RowSpec &row,
     if (!parameter.isView) {
       auto set = row.settings.find(parameter.name);
       if (set == row.settings.end())
-        arguments.emplace_back(parameter.defaultValue);
+        std::visit([&](auto number) { arguments.emplace_back(number); },
+                   parameter.defaultValue);
       else
         std::visit(
             [&](auto value) {

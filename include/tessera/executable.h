@@ -74,9 +74,10 @@ struct ScalarParameter {
   /// The type the value is converted to.
   DType dtype = DType::F32;
   /// The value used when the caller gives none; NaN bits never stand for
-  /// "none", `hasDefault` says so.
+  /// "none", `hasDefault` says so. Integers are kept as such: f64 has no room
+  /// for all of i64.
   bool hasDefault = false;
-  double defaultValue = 0;
+  std::variant<double, int64_t> defaultValue = 0.0;
 };
 
 /// A parameter of an executable.

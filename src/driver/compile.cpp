@@ -58,6 +58,8 @@ private:
 std::string traceKey(const TraceOptions &options) {
   std::ostringstream key;
   key << name(options.storage) << ';' << int(options.tier);
+  // All bits of a floating number: constants that differ are other kernels.
+  key << std::hexfloat;
   for (const auto &[name, value] : options.constants)
     std::visit([&](auto v) { key << ';' << name << '=' << v; }, value);
   for (const std::string &name : options.present)

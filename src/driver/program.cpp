@@ -94,10 +94,29 @@ static std::vector<ProgramParameter> describeParameters(tile::KernelOp kernel) {
       parameter.defaultValue = number.getValueAsDouble();
     } else if (auto number = dyn_cast<IntegerAttr>(value)) {
       parameter.hasDefault = true;
-      parameter.defaultValue = double(number.getValue().getSExtValue());
+      // The bit of a bool is no sign.
+      parameter.defaultValue = parameter.dtype == DType::Bool
+                                   ? int64_t(number.getValue().getZExtValue())
+                                   : number.getValue().getSExtValue();
     }
   }
   return parameters;
+}
+
+/// Scalars have no sign in the IR; the author's function knows it.
+static void setSigns(std::vector<ProgramParameter> &parameters,
+                     const std::vector<ParameterInfo> &infos) {
+  for (ProgramParameter &parameter : parameters)
+    for (const ParameterInfo &info : infos) {
+      if (parameter.isView || parameter.name != info.name || !info.dtype ||
+          !isUnsigned(*info.dtype))
+        continue;
+      parameter.dtype = *info.dtype;
+      if (auto *number = std::get_if<int64_t>(&parameter.defaultValue)) {
+        int bits = 8 * int(sizeInBytes(parameter.dtype));
+        *number &= int64_t(~uint64_t(0) >> (64 - bits));
+      }
+    }
 }
 
 Result<Program> Program::fromKernel(const Kernel &kernel,
@@ -112,6 +131,7 @@ Result<Program> Program::fromKernel(const Kernel &kernel,
   program.state->kernel = *kernels.begin();
   program.state->name = program.state->kernel.getSymName().str();
   program.state->parameters = describeParameters(program.state->kernel);
+  setSigns(program.state->parameters, kernel.parameters());
   return program;
 }
 
@@ -318,9 +338,22 @@ Result<void> Program::interpret(std::span<const Argument> arguments,
                                 const InterpretOptions &options,
                                 InterpretReport *report) const {
   std::lock_guard lock(state->mutex);
-  return tessera::interpret(state->kernel,
-                            llvm::ArrayRef(arguments.data(), arguments.size()),
-                            options, report);
+  // The interpreter sees scalars as the IR has them, without a sign.
+  std::vector<Argument> bits(arguments.begin(), arguments.end());
+  for (auto [parameter, argument] : llvm::zip(state->parameters, bits)) {
+    if (parameter.isView || !isUnsigned(parameter.dtype) ||
+        std::holds_alternative<TensorRef>(argument))
+      continue;
+    uint64_t slot = 0;
+    if (Result<void> status =
+            launcherror::storeScalar(parameter.name, parameter.dtype,
+                                     launcherror::Number(argument), slot);
+        !status)
+      return status.error();
+    argument =
+        llvm::SignExtend64(slot, 8 * unsigned(sizeInBytes(parameter.dtype)));
+  }
+  return tessera::interpret(state->kernel, bits, options, report);
 }
 
 } // namespace tessera

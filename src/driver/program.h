@@ -37,7 +37,7 @@ struct ProgramParameter {
   int64_t rank = 0;
   bool writable = false;
   bool hasDefault = false;
-  double defaultValue = 0;
+  std::variant<double, int64_t> defaultValue = 0.0;
 };
 
 struct CompileRequest {

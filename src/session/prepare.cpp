@@ -199,7 +199,9 @@ Result<void> CompiledOperator::State::makeArguments() {
                                         "no default; give --set {}=VALUE",
                                         parameter.name, program.name(),
                                         parameter.name));
-      arguments.push_back(parameter.defaultValue);
+      arguments.push_back(
+          std::visit([](auto number) { return Argument(number); },
+                     parameter.defaultValue));
       continue;
     }
     if (const auto *number = std::get_if<double>(&given->second))

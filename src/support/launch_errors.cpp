@@ -167,6 +167,9 @@ Number::Number(const Argument &argument) {
   }
 }
 
+Number::Number(const std::variant<double, int64_t> &value)
+    : Number(std::visit([](auto number) { return Argument(number); }, value)) {}
+
 std::string Number::str() const {
   return isInteger ? fmt::format("{}", integer) : fmt::format("{}", real);
 }
@@ -189,8 +192,11 @@ Result<void> storeScalar(Text argument, DType dtype, const Number &number,
                          uint64_t &slot) {
   slot = 0;
   if (isFloat(dtype)) {
-    const double value =
-        number.isInteger ? static_cast<double>(number.integer) : number.real;
+    double value = number.real;
+    // An integer is rounded once, not to f64 first.
+    if (number.isInteger)
+      value = dtype == DType::F32 ? static_cast<float>(number.integer)
+                                  : static_cast<double>(number.integer);
     support::storeFloat(dtype, &slot, value);
     if (std::isfinite(value) &&
         !std::isfinite(support::loadFloat(dtype, &slot)))

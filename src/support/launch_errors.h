@@ -23,6 +23,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 
 namespace tessera::launcherror {
 
@@ -74,7 +75,7 @@ struct Number {
   int64_t integer = 0;
 
   explicit Number(const Argument &argument);
-  explicit Number(double value) : real(value) {}
+  explicit Number(const std::variant<double, int64_t> &value);
   std::string str() const;
 };
 

@@ -188,7 +188,8 @@ std::string describeLaunch(const ExecutableInfo &info,
     if (i >= arguments.size()) {
       const auto *scalar = std::get_if<ScalarParameter>(&info.parameters[i]);
       if (scalar && scalar->hasDefault)
-        line += fmt::format(" --set {}={}", parameter, scalar->defaultValue);
+        line += fmt::format(" --set {}={}", parameter,
+                            launcherror::Number(scalar->defaultValue).str());
     } else if (const auto *tensor = std::get_if<TensorRef>(&arguments[i])) {
       views += fmt::format(" {}={}[{}]:{}@{:#x}", parameter,
                            name(tensor->dtype), fmt::join(tensor->extents, ","),

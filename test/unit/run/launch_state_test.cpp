@@ -211,7 +211,8 @@ TEST_P(LaunchState, CallersFloatingPointStateIsKeptAndUnused) {
       if (parameter.isView)
         arguments.emplace_back(*compiled->array(parameter.name));
       else
-        arguments.emplace_back(parameter.defaultValue);
+        std::visit([&](auto number) { arguments.emplace_back(number); },
+                   parameter.defaultValue);
     }
     constexpr unsigned masked = _MM_MASK_MASK;
     for (unsigned bits :
@@ -268,7 +269,8 @@ TEST(InterpreterState, CallersFloatingPointStateIsKeptAndUnused) {
       if (parameter.isView)
         arguments.emplace_back(*compiled->array(parameter.name));
       else
-        arguments.emplace_back(parameter.defaultValue);
+        std::visit([&](auto number) { arguments.emplace_back(number); },
+                   parameter.defaultValue);
     }
     const unsigned bits =
         _MM_MASK_MASK | _MM_ROUND_UP | _MM_FLUSH_ZERO_ON | 0x40u;
