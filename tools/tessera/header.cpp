@@ -11,6 +11,8 @@
 #include "fmt/ranges.h"
 
 #include <cctype>
+#include <cmath>
+#include <limits>
 
 namespace tessera::cli {
 
@@ -57,11 +59,25 @@ const char *cType(DType dtype) {
   return "void";
 }
 
-/// The default of a scalar, as short as its type allows.
+/// The default of a scalar as a C constant, as short as its type allows.
 std::string defaultText(const ScalarParameter &scalar) {
-  if (scalar.dtype == DType::F32)
-    return fmt::format("{}", static_cast<float>(scalar.defaultValue));
-  return fmt::format("{}", scalar.defaultValue);
+  return std::visit(
+      [&](auto number) -> std::string {
+        if constexpr (std::is_same_v<decltype(number), double>) {
+          if (std::isnan(number))
+            return "NAN";
+          if (std::isinf(number))
+            return number < 0 ? "-INFINITY" : "INFINITY";
+          if (number == 0)
+            return std::signbit(number) ? "-0.0" : "0"; // -0 is an integer.
+        } else if (number == std::numeric_limits<int64_t>::min()) {
+          return "INT64_MIN";
+        }
+        return scalar.dtype == DType::F32
+                   ? fmt::format("{}", static_cast<float>(number))
+                   : fmt::format("{}", number);
+      },
+      scalar.defaultValue);
 }
 
 /// Writes the header of one kernel.
@@ -191,13 +207,9 @@ private:
     if (!scalars.empty()) {
       add(" *   uint64_t scalars[{}] = {{0}};\n", scalars.size());
       for (size_t i = 0; i < scalars.size(); ++i) {
-        // The short types have no C literals; their bits are the user's.
-        bool plain = scalars[i]->dtype == DType::F32 ||
-                     scalars[i]->dtype == DType::F64 ||
-                     isInteger(scalars[i]->dtype);
-        std::string value = plain ? defaultText(*scalars[i]) : "/*bits*/0";
         add(" *   {0} {1} = {2}; memcpy(&scalars[{3}], &{1}, sizeof {1});\n",
-            cType(scalars[i]->dtype), scalars[i]->name, value, i);
+            cType(scalars[i]->dtype), scalars[i]->name,
+            defaultText(*scalars[i]), i);
       }
     }
     for (size_t i = 0; i < info.stages.size(); ++i) {
