@@ -72,6 +72,16 @@ IndexRange AccessAnalysis::range(const Access::Axis &axis) const {
   return total;
 }
 
+bool AccessAnalysis::stepMayOverflow(const Access::Axis &axis) const {
+  if (!axis.dim)
+    return false;
+  // No loop is longer than this.
+  int64_t extent = dims.extent(axis.dim).value_or(int64_t(1) << 48);
+  int64_t last, twice;
+  return __builtin_mul_overflow(extent, axis.step, &last) ||
+         __builtin_mul_overflow(last, 2, &twice);
+}
+
 bool AccessAnalysis::needsCheck(const Access &access, unsigned axis) const {
   if (access.promised || access.axes[axis].bound)
     return false;

@@ -60,6 +60,10 @@ public:
   /// The indices the axis takes; unknown when data decides.
   IndexRange range(const Access::Axis &axis) const;
 
+  /// Whether the dimension's index times the step may leave 64 bits, or come
+  /// so near that an offset may carry it there.
+  bool stepMayOverflow(const Access::Axis &axis) const;
+
   /// Whether an index of the axis may lie outside the view.
   bool needsCheck(const Access &access, unsigned axis) const;
 

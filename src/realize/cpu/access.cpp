@@ -9,6 +9,8 @@
 #include "realize/cpu/nest.h"
 #include "support/launch_errors.h"
 
+#include <limits>
+
 using namespace mlir;
 
 namespace tessera {
@@ -54,6 +56,9 @@ NestEmitter::Address NestEmitter::address(const Access &access) {
           emit.integer(indices.getType(), accesses.extent(access, axis));
       Value inside = emit.compare(arith::CmpIPredicate::ult, indices, limit);
       result.inside = emit.logicalAnd(result.inside, inside);
+      if (accesses.stepMayOverflow(described))
+        result.inside =
+            emit.logicalAnd(result.inside, staysIn64Bits(described));
     }
     Value stride = r.stride(access, axis);
     offset = emit.add(offset, emit.mul(position, stride));
@@ -72,6 +77,27 @@ NestEmitter::Address NestEmitter::address(const Access &access) {
     result.laneOffsets = {};
   }
   return result;
+}
+
+/// Whether step * index + offset is what it seems where its wrapped value is
+/// inside the axis.
+Value NestEmitter::staysIn64Bits(const Access::Axis &axis) {
+  Value index = emit.toI64(coordinate(axis.dim));
+  if (isVectorDim(axis.dim))
+    index = emit.add(emit.splat(index, lanes), emit.laneNumbers(lanes));
+  auto step = static_cast<uint64_t>(axis.step);
+  uint64_t magnitude = axis.step < 0 ? 0 - step : step;
+  auto last = static_cast<int64_t>(
+      static_cast<uint64_t>(std::numeric_limits<int64_t>::max()) / magnitude);
+  Value fits = emit.compare(arith::CmpIPredicate::ule, index,
+                            emit.integer(index.getType(), last));
+  if (axis.step > 0 || !axis.offset)
+    return fits;
+  // Two numbers below zero may wrap to a small one; other sums that wrap are
+  // outside.
+  Value offset = emit.toI64(value(axis.offset));
+  return emit.logicalAnd(fits, emit.compare(arith::CmpIPredicate::sge, offset,
+                                            emit.integer(offset.getType(), 0)));
 }
 
 /// In a checking stage, reports an offset read from data that is outside the

@@ -116,6 +116,7 @@ private:
   };
 
   Address address(const Access &access);
+  mlir::Value staysIn64Bits(const Access::Axis &axis);
   void emitCheck(const Access &access, unsigned axis, mlir::Value offset);
   mlir::Value outside(mlir::Value index, int64_t extent);
   mlir::Value loadElement(const Access &access);

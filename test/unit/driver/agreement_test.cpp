@@ -6,17 +6,19 @@
 //===----------------------------------------------------------------------===//
 //
 // Folds of tiles in tree order, reshapes between extents that are read from
-// data, tiles whose extents nothing bounds, and long chains of operations: the
-// code of every level gives the bits of the interpreter.
+// data, tiles whose extents nothing bounds, steps past 64 bits, and long chains
+// of operations: the code of every level gives the bits of the interpreter.
 //
 //===----------------------------------------------------------------------===//
 
 #include "driver/program.h"
+#include "tessera/dsl.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <limits>
 
 using namespace tessera;
 using testing::HasSubstr;
@@ -120,6 +122,34 @@ void refusedWhenValidated(const Program &program,
     EXPECT_EQ(run.ok(), !validate);
     if (!run)
       EXPECT_EQ(run.error().code, code) << run.error().str();
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Steps that leave 64 bits
+//===----------------------------------------------------------------------===//
+
+TEST(LargeSteps, WhatOverflowsIsOutside) {
+  const int64_t low = std::numeric_limits<int64_t>::min(), high = ~low;
+  const int64_t half = int64_t(1) << 62;
+  for (int64_t step : {half, high / 3 * 2 + 2, high, -half, -high, -half - half,
+                       int64_t(-3), int64_t(1000000007)}) {
+    Kernel kernel =
+        tessera::kernel("k", "x, ids, y",
+                        [step](View<const float, 1> x,
+                               View<const int64_t, 1> ids, View<float, 2> y) {
+                          Dim c = dim("c", y.extent(0)),
+                              d = dim("d", y.extent(1));
+                          for (auto i : parallel(c))
+                            store(y(i, d), load(x(step * d + load(ids(i)))));
+                        });
+    Result<Program> program = Program::fromKernel(kernel, {});
+    ASSERT_TRUE(program.ok()) << program.error().str();
+    std::vector<int64_t> ids = {0,    3,        -1,        half,
+                                low,  low + 1,  low + 9,   -half,
+                                high, high - 1, -half + 5, half + 7};
+    agree(*program, numbers(40), {40}, ids, {int64_t(ids.size()), 37},
+          hostIsas(), {false});
   }
 }
 
