@@ -358,8 +358,14 @@ Tile roundTo(Arg a, DType type) {
 }
 
 Tile ceilDiv(Arg a, Arg b) {
-  Tile sum = a + b;
-  return Arg::at(Arg::at(sum, a.where) - 1, a.where) / b;
+  // Not (a + b - 1) / b, which wraps and is not the ceiling below zero.
+  Tile rest = a % b;
+  if (!rest.valid())
+    return rest;
+  Tile quotient = a / b;
+  Tile isAbove = Arg::at(rest, a.where) > 0;
+  return Arg::at(quotient, a.where) +
+         Arg::at(cast(Arg::at(isAbove, a.where), quotient.dtype()), a.where);
 }
 
 } // namespace tessera

@@ -159,8 +159,11 @@ Blocks blocks(const Dim &whole, Arg size) {
                         context->loc(size.where),
                         context->builder.getIndexType(), record->name),
                     DType::I64, size.where);
-  Tile count = ceilDiv(Arg::at(result.total, size.where),
-                       Arg::at(result.step, size.where));
+  // Both are above zero: the form that the bounds of dimensions understand.
+  Tile sum =
+      Arg::at(result.total, size.where) + Arg::at(result.step, size.where);
+  Tile count = Arg::at(Arg::at(sum, size.where) - 1, size.where) /
+               Arg::at(result.step, size.where);
   result.outer =
       dim(record->name.str() + "_blocks", Arg::at(count, size.where));
   result.inner =

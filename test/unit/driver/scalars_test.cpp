@@ -17,6 +17,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 using namespace tessera;
 using testing::ElementsAre;
 
@@ -105,6 +107,23 @@ TEST(Scalars, ConstantsThatDifferLittleAreOtherKernels) {
     ASSERT_TRUE(launch(k, arguments, options).ok());
     EXPECT_EQ(y, c);
   }
+}
+
+TEST(Scalars, CeilDivNeitherWrapsNorTruncates) {
+  Kernel k = kernel("k", "y, a, b, c, d",
+                    [](View<int64_t, 1> y, Scalar<uint8_t> a, Scalar<uint8_t> b,
+                       Scalar<int64_t> c, Scalar<int64_t> d) {
+                      store(y(0), cast(ceilDiv(a, b), DType::I64));
+                      store(y(1), ceilDiv(c, d));
+                    });
+  auto run = [&](int64_t a, int64_t b, int64_t c, int64_t d) {
+    return compute<int64_t>(k, DType::I64, 2, {a, b, c, d});
+  };
+  const int64_t top = std::numeric_limits<int64_t>::max();
+  EXPECT_THAT(run(250, 10, top, 2), ElementsAre(25, top / 2 + 1));
+  EXPECT_THAT(run(251, 250, -6, 2), ElementsAre(2, -3));
+  EXPECT_THAT(run(0, 3, -7, 2), ElementsAre(0, -3));
+  EXPECT_THAT(run(255, 255, 0, 5), ElementsAre(1, 0));
 }
 
 } // namespace
