@@ -357,8 +357,14 @@ Kernel makeKernel(std::string_view name, std::string_view signature,
   auto state = std::make_shared<detail::KernelState>();
   state->name = name;
   state->fault = applySignature(signature, parameters);
+  // As the IR has it.
+  constexpr size_t longest = 128;
   if (name.empty())
     state->fault = "the kernel has no name";
+  else if (!isName(name) || name.size() > longest)
+    state->fault = "this name is no name of a kernel; expected a letter or _, "
+                   "then letters, digits and _, at most " +
+                   std::to_string(longest);
   state->parameters = std::move(parameters);
   state->body = std::move(body);
   state->where = where;

@@ -23,18 +23,6 @@ std::string_view trim(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(blanks) - begin + 1);
 }
 
-bool isName(std::string_view text) {
-  auto letter = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-  };
-  if (text.empty() || !letter(text[0]))
-    return false;
-  for (char c : text)
-    if (!letter(c) && !(c >= '0' && c <= '9'))
-      return false;
-  return true;
-}
-
 std::optional<Constant> parseNumber(std::string_view text) {
   constexpr double infinity = std::numeric_limits<double>::infinity();
   if (text == "true")
@@ -60,6 +48,18 @@ std::optional<Constant> parseNumber(std::string_view text) {
 }
 
 } // namespace
+
+bool isName(std::string_view text) {
+  auto letter = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+  };
+  if (text.empty() || !letter(text[0]))
+    return false;
+  for (char c : text)
+    if (!letter(c) && !(c >= '0' && c <= '9'))
+      return false;
+  return true;
+}
 
 std::optional<Constant> convertConstant(const Constant &value, DType type) {
   if (isFloat(type))

@@ -22,6 +22,9 @@
 
 namespace tessera {
 
+/// Whether `text` is a C identifier.
+bool isName(std::string_view text);
+
 /// Gives `parameters` their names and defaults. Returns what is wrong with the
 /// signature, empty if nothing is.
 std::string applySignature(std::string_view signature,

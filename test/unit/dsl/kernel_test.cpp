@@ -69,6 +69,19 @@ TEST(Kernels, FaultySignatures) {
   EXPECT_THAT(faultOf("x, n, c = 2"), HasSubstr("expected bool"));
 }
 
+TEST(Kernels, FaultyNames) {
+  for (std::string name : {std::string("a b"), std::string("2n"),
+                           std::string("a-b"), std::string(129, 'a')}) {
+    Kernel k = kernel(name, "x", [](View<Float, 1>) {});
+    Result<std::string> text = k.text();
+    ASSERT_FALSE(text.ok());
+    EXPECT_EQ(text.error().code, "dsl.signature");
+    EXPECT_THAT(text.error().where.file, HasSubstr("kernel_test.cpp"));
+  }
+  Kernel longest = kernel(std::string(128, 'a'), "x", [](View<Float, 1>) {});
+  EXPECT_TRUE(longest.text().ok());
+}
+
 TEST(Kernels, FunctionsAreKernelsToo) {
   auto *function =
       +[](View<const Float, 0> x, View<Float, 0> y) { store(y(), load(x())); };
