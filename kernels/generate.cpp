@@ -8,6 +8,7 @@
 #include "kernels/generate.h"
 
 #include "kernels/elements.h"
+#include "kernels/in_parallel.h"
 #include "support/float_format.h"
 
 #include <algorithm>
@@ -211,14 +212,35 @@ Result<void> generate(const TensorRef &tensor, std::string_view argument,
     return 0;
   };
 
-  forEachElement(tensor, [&](void *address, int64_t index) {
-    if (isFloat(type))
-      storeFloatElement(type, address, floatValue(index));
-    else
-      storeIntegerElement(
-          type, address,
-          integerValue(Element(key, static_cast<uint64_t>(index)), options));
-  });
+  auto fill = [&](const TensorRef &part, int64_t first) {
+    forEachElement(part, [&](void *address, int64_t offset) {
+      int64_t index = first + offset;
+      if (isFloat(type))
+        storeFloatElement(type, address, floatValue(index));
+      else
+        storeIntegerElement(
+            type, address,
+            integerValue(Element(key, static_cast<uint64_t>(index)), options));
+    });
+  };
+  constexpr int64_t shared = 1 << 16;
+  if (!options.pool || count < shared || tensor.extents[0] < 2 ||
+      overlapsItself(tensor)) {
+    fill(tensor, 0);
+    return {};
+  }
+  // Slices of the first axis.
+  int64_t sliceElements = count / tensor.extents[0];
+  int64_t slices = std::max<int64_t>(1, shared / 8 / sliceElements);
+  inParallel(options.pool, options.threads,
+             (tensor.extents[0] + slices - 1) / slices, [&](int64_t number) {
+               int64_t first = number * slices;
+               TensorRef part = tensor;
+               part.extents[0] = std::min(slices, tensor.extents[0] - first);
+               part.data = static_cast<char *>(tensor.data) +
+                           first * tensor.strides[0] * sizeInBytes(type);
+               fill(part, first * sliceElements);
+             });
   return {};
 }
 

@@ -15,6 +15,7 @@
 #define TESSERA_KERNELS_GENERATE_H
 
 #include "tessera/error.h"
+#include "tessera/pool.h"
 #include "tessera/tensor.h"
 
 #include <cstdint>
@@ -59,6 +60,10 @@ struct GenerateOptions {
   /// The range of Integers.
   int64_t low = 0;
   int64_t high = 256;
+  /// Where long arguments are filled, on at most so many threads (0: all of
+  /// them); null for the caller alone. The elements do not depend on it.
+  TaskPool *pool = nullptr;
+  int threads = 0;
 };
 
 /// The class that bare extents imply: Normal for floats, Integers for integers,

@@ -80,9 +80,10 @@ Result<OracleResult> geluResidual(const OracleArgs &args) {
     return *inputs.error();
   const Arithmetic &rules = args.arithmetic;
   FloatOutput y(args, x.extents);
-  for (int64_t i = 0; i < elementCount(x.extents); ++i)
-    y.push(add(gelu(x.bounded(i), /*wantsSlope=*/false, rules).value,
-               residual.bounded(i), rules));
+  perElement(args, elementCount(x.extents), [&](int64_t i) {
+    y.place(i, add(gelu(x.bounded(i), /*wantsSlope=*/false, rules).value,
+                   residual.bounded(i), rules));
+  });
   return resultOf("y", y.take());
 }
 
@@ -92,12 +93,12 @@ Result<OracleResult> geluPair(const OracleArgs &args) {
   if (inputs.error())
     return *inputs.error();
   FloatOutput y(args, x.extents), dy(args, x.extents);
-  for (int64_t i = 0; i < elementCount(x.extents); ++i) {
+  perElement(args, elementCount(x.extents), [&](int64_t i) {
     ValueAndSlope result =
         gelu(x.bounded(i), /*wantsSlope=*/true, args.arithmetic);
-    y.push(result.value);
-    dy.push(result.slope);
-  }
+    y.place(i, result.value);
+    dy.place(i, result.slope);
+  });
   return resultOf("y", y.take(), "dy", dy.take());
 }
 
@@ -108,22 +109,22 @@ Result<OracleResult> sigmoidPair(const OracleArgs &args) {
     return *inputs.error();
   const Arithmetic &rules = args.arithmetic;
   FloatOutput y(args, x.extents), dy(args, x.extents);
-  for (int64_t i = 0; i < elementCount(x.extents); ++i) {
+  perElement(args, elementCount(x.extents), [&](int64_t i) {
     Bounded value = sigmoid(x.bounded(i), rules);
     // Or from e = exp(-|x|): 1 / (1 + e), times e where x is negative.
     Bounded e = exp(neg(abs(x.bounded(i))), rules);
     Bounded upper =
         div(Bounded::exact(1), add(Bounded::exact(1), e, rules), rules);
     Bounded lower = mul(e, upper, rules);
-    y.push(either(value, x.at(i) >= 0 ? upper : lower));
+    y.place(i, either(value, x.at(i) >= 0 ? upper : lower));
     // The derivative is y (1 - y), y sigmoid(-x) or y - y y. The value is the
     // second's, which does not cancel; the radius covers all three.
     Bounded product = mul(value, sigmoid(neg(x.bounded(i)), rules), rules);
     Bounded factored = mul(value, sub(Bounded::exact(1), value, rules), rules);
     Bounded expanded = sub(value, mul(value, value, rules), rules);
-    dy.push(either(either(product, factored),
-                   either(expanded, mul(lower, upper, rules))));
-  }
+    dy.place(i, either(either(product, factored),
+                       either(expanded, mul(lower, upper, rules))));
+  });
   return resultOf("y", y.take(), "dy", dy.take());
 }
 
@@ -135,10 +136,10 @@ Result<OracleResult> swiglu(const OracleArgs &args) {
     return *inputs.error();
   const Arithmetic &rules = args.arithmetic;
   FloatOutput y(args, gate.extents);
-  for (int64_t i = 0; i < elementCount(gate.extents); ++i) {
+  perElement(args, elementCount(gate.extents), [&](int64_t i) {
     Bounded silu = mul(gate.bounded(i), sigmoid(gate.bounded(i), rules), rules);
-    y.push(mul(silu, up.bounded(i), rules));
-  }
+    y.place(i, mul(silu, up.bounded(i), rules));
+  });
   return resultOf("y", y.take());
 }
 
@@ -149,8 +150,8 @@ Result<OracleResult> affineLeaky(const OracleArgs &args) {
     return *inputs.error();
   AffineLeaky leaky(inputs, args.arithmetic);
   FloatOutput y(args, x.extents);
-  for (int64_t i = 0; i < elementCount(x.extents); ++i)
-    y.push(leaky(x.bounded(i)));
+  perElement(args, elementCount(x.extents),
+             [&](int64_t i) { y.place(i, leaky(x.bounded(i))); });
   return resultOf("y", y.take());
 }
 
@@ -167,7 +168,7 @@ Result<OracleResult> rope(const OracleArgs &args) {
   const Arithmetic &rules = args.arithmetic;
   bool interleaved = inputs.flag("interleaved");
   FloatOutput y(args, x.extents);
-  for (int64_t row = 0; row < rows; ++row)
+  inParallel(args, rows, [&](int64_t row) {
     for (int64_t col = 0; col < cols; ++col) {
       int64_t pair = interleaved ? col / 2 : col % half;
       bool isFirst = interleaved ? col % 2 == 0 : col < half;
@@ -175,9 +176,11 @@ Result<OracleResult> rope(const OracleArgs &args) {
       int64_t second = interleaved ? first + 1 : pair + half;
       Bounded c = cosine.bounded(row, pair), s = sine.bounded(row, pair);
       Bounded a = x.bounded(row, first), b = x.bounded(row, second);
-      y.push(isFirst ? sub(mul(a, c, rules), mul(b, s, rules), rules)
-                     : add(mul(b, c, rules), mul(a, s, rules), rules));
+      y.place(row * cols + col,
+              isFirst ? sub(mul(a, c, rules), mul(b, s, rules), rules)
+                      : add(mul(b, c, rules), mul(a, s, rules), rules));
     }
+  });
   return resultOf("y", y.take());
 }
 

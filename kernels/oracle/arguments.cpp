@@ -119,12 +119,8 @@ OracleResult resultOf(std::string first, OracleOutput firstOutput,
 FloatOutput::FloatOutput(const OracleArgs &args, std::vector<int64_t> extents)
     : args(args) {
   output.dtype = args.dtype;
-  output.values.reserve(static_cast<size_t>(elementCount(extents)));
+  output.values.resize(static_cast<size_t>(elementCount(extents)));
   output.extents = std::move(extents);
-}
-
-void FloatOutput::push(const Bounded &value) {
-  output.values.push_back(bounded::roundTo(value, args.dtype, args.arithmetic));
 }
 
 } // namespace tessera::oracle

@@ -13,6 +13,7 @@
 #ifndef TESSERA_KERNELS_ORACLE_ARGUMENTS_H
 #define TESSERA_KERNELS_ORACLE_ARGUMENTS_H
 
+#include "kernels/in_parallel.h"
 #include "kernels/oracle/oracle.h"
 
 #include <algorithm>
@@ -79,33 +80,26 @@ int64_t elementCount(const std::vector<int64_t> &extents);
 /// Calls run(i) for each i in [0, count) on the threads that the caller allows.
 template <typename Run>
 void inParallel(const OracleArgs &args, int64_t count, const Run &run) {
-  int threads = args.pool && count > 1 ? args.pool->threads() : 1;
-  if (args.threads > 0)
-    threads = std::min(threads, args.threads);
-  if (threads <= 1) {
-    for (int64_t i = 0; i < count; ++i)
-      run(i);
-    return;
-  }
-  args.pool->run(
-      count, threads,
-      [](void *context, int64_t index, int) {
-        (*static_cast<const Run *>(context))(index);
-      },
-      const_cast<Run *>(&run));
+  kernels::inParallel(args.pool, args.threads, count, run);
 }
 
-/// A floating output of the storage type, to be filled in row-major order or
-/// at once by index; each value is rounded to that type.
+/// Calls run(i) as inParallel does, several at a time: for short ones.
+template <typename Run>
+void perElement(const OracleArgs &args, int64_t count, const Run &run) {
+  constexpr int64_t block = 1024;
+  inParallel(args, (count + block - 1) / block, [&](int64_t number) {
+    int64_t end = std::min(count, (number + 1) * block);
+    for (int64_t i = number * block; i < end; ++i)
+      run(i);
+  });
+}
+
+/// A floating output of the storage type, zeros until its elements are placed,
+/// in any order and from any thread; each value is rounded to that type.
 class FloatOutput {
 public:
   FloatOutput(const OracleArgs &args, std::vector<int64_t> extents);
 
-  void push(const Bounded &value);
-  /// Makes room for all elements, which place() then fills in any order.
-  void placeAll() {
-    output.values.resize(static_cast<size_t>(elementCount(output.extents)));
-  }
   void place(int64_t index, const Bounded &value) {
     output.values[static_cast<size_t>(index)] =
         bounded::roundTo(value, args.dtype, args.arithmetic);

@@ -199,8 +199,6 @@ Result<OracleResult> attention(const OracleArgs &args) {
   FloatOutput o(
       args, {shape.batch, shape.queryHeads, shape.queries, shape.valueDepth});
   FloatOutput lse(args, {shape.batch, shape.queryHeads, shape.queries});
-  o.placeAll();
-  lse.placeAll();
   Products products(rules, args.products);
   int64_t group = shape.keyHeads == 0 ? 0 : shape.queryHeads / shape.keyHeads;
   int64_t rowsPerHead = group * shape.queries;

@@ -77,7 +77,6 @@ Result<OracleResult> gemm(const OracleArgs &args) {
   const Arithmetic &rules = args.arithmetic;
   Bounded beta = bounded::parameter(inputs.scalar("beta", 1), rules);
   FloatOutput c(args, {a.rows(), b.cols()});
-  c.placeAll();
   forEachSum(a, b, /*batch=*/0, args,
              [&](int64_t row, int64_t col, const bounded::Summation &sum) {
                Bounded product = sum.finishContraction();
@@ -109,7 +108,6 @@ Result<OracleResult> gemmAffineLeaky(const OracleArgs &args) {
     return *inputs.error();
   AffineLeaky leaky(inputs, args.arithmetic);
   FloatOutput c(args, {a.rows(), b.cols()});
-  c.placeAll();
   forEachSum(a, b, /*batch=*/0, args,
              [&](int64_t row, int64_t col, const bounded::Summation &sum) {
                c.place(row * b.cols() + col, leaky(sum.finishContraction()));
@@ -132,7 +130,6 @@ Result<OracleResult> bmm(const OracleArgs &args) {
   if (inputs.error())
     return *inputs.error();
   FloatOutput c(args, {aData.extents[0], a.rows(), b.cols()});
-  c.placeAll();
   for (int64_t batch = 0; batch < aData.extents[0]; ++batch)
     forEachSum(a, b, batch, args,
                [&](int64_t row, int64_t col, const bounded::Summation &sum) {

@@ -16,8 +16,8 @@ Result<OracleResult> copy(const OracleArgs &args) {
   if (inputs.error())
     return *inputs.error();
   FloatOutput y(args, x.extents);
-  for (int64_t i = 0; i < elementCount(x.extents); ++i)
-    y.push(x.bounded(i));
+  perElement(args, elementCount(x.extents),
+             [&](int64_t i) { y.place(i, x.bounded(i)); });
   return resultOf("y", y.take());
 }
 
@@ -28,8 +28,9 @@ Result<OracleResult> addArrays(const OracleArgs &args) {
   if (inputs.error())
     return *inputs.error();
   FloatOutput y(args, a.extents);
-  for (int64_t i = 0; i < elementCount(a.extents); ++i)
-    y.push(add(a.bounded(i), b.bounded(i), args.arithmetic));
+  perElement(args, elementCount(a.extents), [&](int64_t i) {
+    y.place(i, add(a.bounded(i), b.bounded(i), args.arithmetic));
+  });
   return resultOf("y", y.take());
 }
 
@@ -40,9 +41,10 @@ Result<OracleResult> transpose(const OracleArgs &args) {
     return *inputs.error();
   int64_t rows = x.extents[0], cols = x.extents[1];
   FloatOutput y(args, {cols, rows});
-  for (int64_t col = 0; col < cols; ++col)
+  inParallel(args, cols, [&](int64_t col) {
     for (int64_t row = 0; row < rows; ++row)
-      y.push(x.bounded(row, col));
+      y.place(col * rows + row, x.bounded(row, col));
+  });
   return resultOf("y", y.take());
 }
 
@@ -55,13 +57,14 @@ Result<OracleResult> embedding(const OracleArgs &args) {
   int64_t tokens = ids.extents[0];
   int64_t vocabulary = table.extents[0], cols = table.extents[1];
   FloatOutput y(args, {tokens, cols});
-  for (int64_t token = 0; token < tokens; ++token) {
+  inParallel(args, tokens, [&](int64_t token) {
     int64_t id = ids.at(token);
     bool inRange = id >= 0 && id < vocabulary;
     // Unchecked, an id out of range reads the gather's fill.
     for (int64_t col = 0; col < cols; ++col)
-      y.push(inRange ? table.bounded(id, col) : Bounded::exact(0));
-  }
+      y.place(token * cols + col,
+              inRange ? table.bounded(id, col) : Bounded::exact(0));
+  });
   return resultOf("y", y.take());
 }
 

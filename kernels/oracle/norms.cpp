@@ -187,8 +187,9 @@ struct Affine {
   const Floats *bias;
 };
 
-void pushLayerNormRow(const Row &x, const Affine &affine, const Bounded &eps,
-                      const Arithmetic &rules, FloatOutput &y) {
+void placeLayerNormRow(const Row &x, int64_t row, const Affine &affine,
+                       const Bounded &eps, const Arithmetic &rules,
+                       FloatOutput &y) {
   Centered centered = center(x, rules);
   Bounded padded = add(centered.variance, eps, rules);
   Bounded inverse = rsqrt(padded, rules);
@@ -196,22 +197,27 @@ void pushLayerNormRow(const Row &x, const Affine &affine, const Bounded &eps,
   for (size_t col = 0; col < x.size(); ++col) {
     auto index = static_cast<int64_t>(col);
     Bounded normal = scaled(centered.deviations[col], inverse, root, rules);
-    y.push(fma(normal, affine.weight.bounded(index),
-               affine.bias->bounded(index), rules));
+    y.place(row * static_cast<int64_t>(x.size()) + index,
+            fma(normal, affine.weight.bounded(index),
+                affine.bias->bounded(index), rules));
   }
 }
 
-void pushRmsNormRow(const Row &x, const Affine &affine, const Bounded &eps,
-                    const Arithmetic &rules, FloatOutput &y) {
+void placeRmsNormRow(const Row &x, int64_t row, const Affine &affine,
+                     const Bounded &eps, const Arithmetic &rules,
+                     FloatOutput &y) {
   bounded::Summation squares(rules);
   for (const Bounded &value : x)
     squares.add(mul(value, value, rules));
   Bounded padded = add(meanOf(squares, rules), eps, rules);
   Bounded inverse = rsqrt(padded, rules);
   Bounded root = sqrt(padded, rules);
-  for (size_t col = 0; col < x.size(); ++col)
-    y.push(mul(scaled(x[col], inverse, root, rules),
-               affine.weight.bounded(static_cast<int64_t>(col)), rules));
+  for (size_t col = 0; col < x.size(); ++col) {
+    auto index = static_cast<int64_t>(col);
+    y.place(row * static_cast<int64_t>(x.size()) + index,
+            mul(scaled(x[col], inverse, root, rules),
+                affine.weight.bounded(index), rules));
+  }
 }
 
 Row rowOf(const Floats &x, const Floats *residual, int64_t row,
@@ -244,17 +250,18 @@ Result<OracleResult> normalize(const OracleArgs &args, bool layer,
   Bounded eps =
       bounded::parameter(inputs.scalar("eps", layer ? 1e-5 : 1e-6), rules);
   Affine affine{weight, layer ? &bias : nullptr};
-  FloatOutput y(args, x.extents), s(args, x.extents);
-  for (int64_t row = 0; row < x.extents[0]; ++row) {
+  FloatOutput y(args, x.extents);
+  FloatOutput s(args, withSum ? x.extents : std::vector<int64_t>{0});
+  inParallel(args, x.extents[0], [&](int64_t row) {
     Row values = rowOf(x, withResidual ? &residual : nullptr, row, rules);
     if (layer)
-      pushLayerNormRow(values, affine, eps, rules, y);
+      placeLayerNormRow(values, row, affine, eps, rules, y);
     else
-      pushRmsNormRow(values, affine, eps, rules, y);
+      placeRmsNormRow(values, row, affine, eps, rules, y);
     if (withSum)
-      for (const Bounded &value : values)
-        s.push(value);
-  }
+      for (int64_t col = 0; col < x.extents[1]; ++col)
+        s.place(row * x.extents[1] + col, values[static_cast<size_t>(col)]);
+  });
   OracleResult result = resultOf("y", y.take());
   if (withSum)
     result.emplace("s", s.take());

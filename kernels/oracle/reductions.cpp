@@ -36,8 +36,8 @@ Result<OracleResult> perRow(const OracleArgs &args, Reduce reduce) {
   if (inputs.error())
     return *inputs.error();
   FloatOutput y(args, {x.extents[0]});
-  for (int64_t row = 0; row < x.extents[0]; ++row)
-    y.push(reduce(x, row));
+  inParallel(args, x.extents[0],
+             [&](int64_t row) { y.place(row, reduce(x, row)); });
   return resultOf("y", y.take());
 }
 
@@ -78,12 +78,12 @@ Result<OracleResult> colSum(const OracleArgs &args) {
   if (inputs.error())
     return *inputs.error();
   FloatOutput y(args, {x.extents[1]});
-  for (int64_t col = 0; col < x.extents[1]; ++col) {
+  inParallel(args, x.extents[1], [&](int64_t col) {
     bounded::Summation sum(args.arithmetic);
     for (int64_t row = 0; row < x.extents[0]; ++row)
       sum.add(x.bounded(row, col));
-    y.push(sum.finish());
-  }
+    y.place(col, sum.finish());
+  });
   return resultOf("y", y.take());
 }
 
@@ -109,15 +109,15 @@ Result<OracleResult> cumsum(const OracleArgs &args) {
   if (inputs.error())
     return *inputs.error();
   FloatOutput y(args, x.extents);
-  for (int64_t row = 0; row < x.extents[0]; ++row) {
+  inParallel(args, x.extents[0], [&](int64_t row) {
     bounded::Summation sum(args.arithmetic);
     for (int64_t col = 0; col < x.extents[1]; ++col) {
       sum.add(x.bounded(row, col));
       // Prefixes share partial sums in ways that the plan's partials do not
       // describe, but any grouping passes at most this many additions.
-      y.push(sum.finish(/*depth=*/col));
+      y.place(row * x.extents[1] + col, sum.finish(/*depth=*/col));
     }
-  }
+  });
   return resultOf("y", y.take());
 }
 

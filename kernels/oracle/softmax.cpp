@@ -65,8 +65,8 @@ Bounded quotient(const Bounded &term, const Bounded &sum,
 
 /// Softmax of one row's visible elements; the others are zeros.
 template <typename IsVisible>
-void pushSoftmaxRow(const Floats &x, int64_t row, IsVisible isVisible,
-                    const Arithmetic &arithmetic, FloatOutput &y) {
+void placeSoftmaxRow(const Floats &x, int64_t row, IsVisible isVisible,
+                     const Arithmetic &arithmetic, FloatOutput &y) {
   std::vector<Bounded> visible;
   for (int64_t col = 0; col < x.extents[1]; ++col)
     if (isVisible(col))
@@ -74,8 +74,9 @@ void pushSoftmaxRow(const Floats &x, int64_t row, IsVisible isVisible,
   Exponentials e = exponentials(visible, arithmetic);
   size_t next = 0;
   for (int64_t col = 0; col < x.extents[1]; ++col)
-    y.push(isVisible(col) ? quotient(e.terms[next++], e.sum, arithmetic)
-                          : Bounded::exact(0));
+    y.place(row * x.extents[1] + col,
+            isVisible(col) ? quotient(e.terms[next++], e.sum, arithmetic)
+                           : Bounded::exact(0));
 }
 
 } // namespace
@@ -86,8 +87,9 @@ Result<OracleResult> softmax(const OracleArgs &args) {
   if (inputs.error())
     return *inputs.error();
   FloatOutput y(args, x.extents);
-  for (int64_t row = 0; row < x.extents[0]; ++row)
-    pushSoftmaxRow(x, row, [](int64_t) { return true; }, args.arithmetic, y);
+  inParallel(args, x.extents[0], [&](int64_t row) {
+    placeSoftmaxRow(x, row, [](int64_t) { return true; }, args.arithmetic, y);
+  });
   return resultOf("y", y.take());
 }
 
@@ -99,10 +101,11 @@ Result<OracleResult> maskedSoftmax(const OracleArgs &args) {
     return *inputs.error();
   int64_t cols = x.extents[1];
   FloatOutput y(args, x.extents);
-  for (int64_t row = 0; row < x.extents[0]; ++row)
-    pushSoftmaxRow(
+  inParallel(args, x.extents[0], [&](int64_t row) {
+    placeSoftmaxRow(
         x, row, [&](int64_t col) { return mask.at(row * cols + col) != 0; },
         args.arithmetic, y);
+  });
   return resultOf("y", y.take());
 }
 
@@ -116,16 +119,12 @@ Result<OracleResult> crossEntropy(const OracleArgs &args) {
   auto ignored = static_cast<int64_t>(inputs.scalar("ignore_index", -100));
   int64_t cols = logits.extents[1];
   FloatOutput loss(args, {logits.extents[0]});
-  for (int64_t row = 0; row < logits.extents[0]; ++row) {
+  inParallel(args, logits.extents[0], [&](int64_t row) {
     int64_t wanted = target.at(row);
-    if (wanted == ignored) {
-      loss.push(Bounded::exact(0));
-      continue;
-    }
-    if (wanted < 0 || wanted >= cols) {
-      loss.push(Bounded::nan());
-      continue;
-    }
+    if (wanted == ignored)
+      return loss.place(row, Bounded::exact(0));
+    if (wanted < 0 || wanted >= cols)
+      return loss.place(row, Bounded::nan());
     std::vector<Bounded> x;
     for (int64_t col = 0; col < cols; ++col)
       x.push_back(logits.bounded(row, col));
@@ -133,9 +132,9 @@ Result<OracleResult> crossEntropy(const OracleArgs &args) {
     Bounded logSum = log(e.sum, rules);
     Bounded picked = logits.bounded(row, wanted);
     // (max + log(sum)) - x and log(sum) - (x - max) are both in use.
-    loss.push(either(sub(add(e.maximum, logSum, rules), picked, rules),
-                     sub(logSum, sub(picked, e.maximum, rules), rules)));
-  }
+    loss.place(row, either(sub(add(e.maximum, logSum, rules), picked, rules),
+                           sub(logSum, sub(picked, e.maximum, rules), rules)));
+  });
   return resultOf("loss", loss.take());
 }
 

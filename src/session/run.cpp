@@ -73,8 +73,11 @@ Result<void> CompiledOperator::State::fill(const RunValues &values) {
                                  describeExtents(view.extents)));
       arrays[slot.memory]->assign(*given);
     } else if (slot.isInput()) {
-      if (Result<void> status = kernels::generate(viewOf(slot), slot.name,
-                                                  generation(slot, values));
+      kernels::GenerateOptions options = generation(slot, values);
+      options.pool = pool;
+      options.threads = threads;
+      if (Result<void> status =
+              kernels::generate(viewOf(slot), slot.name, options);
           !status)
         return status.error();
     }

@@ -55,8 +55,9 @@ Result<OracleResult> softcap(const OracleArgs &args) {
   const Arithmetic &rules = args.arithmetic;
   Bounded cap = bounded::parameter(inputs.scalar("cap", 30), rules);
   FloatOutput y(args, x.extents);
-  for (int64_t i = 0; i < elementCount(x.extents); ++i)
-    y.push(mul(cap, tanh(div(x.bounded(i), cap, rules), rules), rules));
+  perElement(args, elementCount(x.extents), [&](int64_t i) {
+    y.place(i, mul(cap, tanh(div(x.bounded(i), cap, rules), rules), rules));
+  });
   return resultOf("y", y.take());
 }
 // end snippet

@@ -57,6 +57,36 @@ TEST(Generate, DependsOnSeedNameAndIndexAlone) {
   EXPECT_EQ(first, b.fill(ValueClass::Normal));
 }
 
+TEST(Generate, ThreadsChangeNothing) {
+  std::unique_ptr<TaskPool> pool = makeTaskPool(3);
+  GenerateOptions options;
+  for (std::vector<int64_t> extents :
+       std::vector<std::vector<int64_t>>{{70001},
+                                         {2, 50000},
+                                         {1, 70000},
+                                         {70000, 1},
+                                         {301, 7, 40},
+                                         {70000, 0}}) {
+    Array alone(DType::F32, extents), together(DType::F32, extents);
+    options.pool = nullptr;
+    ASSERT_TRUE(generate(alone.tensor, "x", options).ok());
+    options.pool = pool.get();
+    ASSERT_TRUE(generate(together.tensor, "x", options).ok());
+    EXPECT_EQ(alone.buffer, together.buffer);
+  }
+  // Every other element of a transposed array, and one that overlaps itself.
+  Array alone(DType::F32, {600, 400}), together(DType::F32, {600, 400});
+  for (std::vector<int64_t> strides : {std::vector<int64_t>{2, 600}, {0, 1}}) {
+    for (Array *array : {&alone, &together}) {
+      array->tensor.extents = {300, 400};
+      array->tensor.strides = strides;
+      options.pool = array == &alone ? nullptr : pool.get();
+      ASSERT_TRUE(generate(array->tensor, "x", options).ok());
+    }
+    EXPECT_EQ(alone.buffer, together.buffer);
+  }
+}
+
 TEST(Generate, NormalHasMeanAndSpread) {
   Array a(DType::F32, {100, 100});
   double sum = 0, squares = 0;

@@ -67,6 +67,33 @@ TEST(OperatorOracle, PlainKernelsPass) {
         }
 }
 
+TEST(OperatorOracle, ThreadsChangeNothing) {
+  std::unique_ptr<TaskPool> pool = makeTaskPool(3);
+  for (std::string_view op : operators)
+    for (ValueClass valueClass :
+         {ValueClass::Normal, ValueClass::SprinkledNan}) {
+      Call call(DType::F32);
+      makeArguments(call, op, op == "attention" ? 2 : 50, 66, valueClass);
+      oracle::OracleResult alone = call.expected(op);
+      call.args.pool = pool.get();
+      oracle::OracleResult together = call.expected(op);
+      ASSERT_EQ(together.size(), alone.size()) << op;
+      for (const auto &[name, output] : alone) {
+        const std::vector<Bounded> &found = together.find(name)->second.values;
+        ASSERT_EQ(found.size(), output.values.size()) << op << " " << name;
+        for (size_t i = 0; i < found.size(); ++i) {
+          const Bounded &expected = output.values[i];
+          EXPECT_TRUE(
+              found[i].value == expected.value ||
+              (std::isnan(found[i].value) && std::isnan(expected.value)))
+              << op << " " << name << "[" << i << "]";
+          EXPECT_EQ(found[i].radius, expected.radius) << op << " " << name;
+          EXPECT_EQ(found[i].outcomes, expected.outcomes) << op << " " << name;
+        }
+      }
+    }
+}
+
 TEST(OperatorOracle, PlainKernelsPassOnOtherValues) {
   for (std::string_view op : operators)
     for (DType dtype : {DType::F32, DType::F64, DType::BF16})
