@@ -162,8 +162,8 @@ class RowAudit:
                     self.report(arm["name"], field,
                                 f"found {describe(arm.get(field))}, expected "
                                 f"{describe(peer[field])} as the run says")
-        if self.row["status"] == "not implemented" and not self.orders:
-            return
+        if not self.arms and self.row["status"] != "ok":
+            return  # The row failed as a whole, or there is no operator.
         for name, peer in known.items():
             if peer["status"] == "ok" and name not in present:
                 self.report(name, "arms", "found no arm of this peer, expected "

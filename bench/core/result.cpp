@@ -139,12 +139,17 @@ Result<void> writeResult(const std::string &file, const json &document) {
 }
 
 Result<PartialResult> PartialResult::open(const std::string &file,
-                                          const json &settings, bool restart) {
+                                          const json &settings, Resume how) {
   PartialResult partial;
   partial.file = file + ".partial";
   partial.first = settings;
+  int create = how == Resume::Finish ? 0 : O_CREAT;
   int descriptor =
-      ::open(partial.file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+      ::open(partial.file.c_str(), O_RDWR | create | O_CLOEXEC, 0644);
+  if (descriptor < 0 && how == Resume::Finish)
+    return usage(fmt::format("cannot read '{}': {}; expected what an "
+                             "interrupted run left",
+                             partial.file, std::strerror(errno)));
   if (descriptor < 0)
     return usage(fmt::format("cannot write '{}': {}", partial.file,
                              std::strerror(errno)));
@@ -159,7 +164,7 @@ Result<PartialResult> PartialResult::open(const std::string &file,
                              partial.file));
   std::ifstream stream(partial.file);
   std::string line;
-  if (!restart && stream && std::getline(stream, line)) {
+  if (how != Resume::Restart && stream && std::getline(stream, line)) {
     json first = json::parse(line, nullptr, false);
     if (!first.is_object())
       return usage(fmt::format(
@@ -170,6 +175,9 @@ Result<PartialResult> PartialResult::open(const std::string &file,
     // When it began and what it is called may differ.
     for (json *either : {&expected, &found})
       either->erase("started");
+    if (how == Resume::Finish)
+      for (json *either : {&expected, &found})
+        *either = either->value("/run/rowIds"_json_pointer, json());
     if (found != expected)
       return usage(fmt::format(
           "'{}' belongs to a run with other settings; finish that run, or "

@@ -34,14 +34,25 @@ void summarizeRow(nlohmann::json &row);
 Result<void> writeResult(const std::string &file,
                          const nlohmann::json &document);
 
+/// What becomes of the rows of an interrupted run.
+enum class Resume {
+  /// They are kept, if the settings and the machine are the same.
+  Continue,
+  /// They are dropped.
+  Restart,
+  /// They are kept and nothing is run, so that this may be another machine: the
+  /// settings stay those of the file, only the list of rows has to be the same.
+  Finish
+};
+
 /// Rows finished so far, in FILE.partial: its first line holds the settings of
 /// the run, every other a row.
 class PartialResult {
 public:
   /// Reads what is there. Rows of a run with other settings are refused
-  /// (Usage), unless `restart` drops them.
-  static Result<PartialResult>
-  open(const std::string &file, const nlohmann::json &settings, bool restart);
+  /// (Usage), unless they are dropped.
+  static Result<PartialResult> open(const std::string &file,
+                                    const nlohmann::json &settings, Resume how);
   /// The finished row of that id; null when it has to be run.
   const nlohmann::json *find(const std::string &id) const;
   /// Adds a row; it is on disk when this returns.

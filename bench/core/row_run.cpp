@@ -428,6 +428,14 @@ json RowRun::finish() {
   return std::move(result);
 }
 
+json unmeasuredRow(const RowSpec &row, const std::string &why) {
+  json result = emptyRow(row);
+  result["status"] = "failed";
+  result["why"] = why;
+  summarizeRow(result);
+  return result;
+}
+
 json RowRun::run() {
   result = emptyRow(row);
   auto without = [&](const char *status, const std::string &why) {

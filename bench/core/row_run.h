@@ -27,6 +27,9 @@ struct StartedWorker {
 using StartWorker = std::function<StartedWorker(
     const std::string &key, const Peer *peer, int threads, std::string &why)>;
 
+/// A row that is not run, and why. It counts as failed.
+nlohmann::json unmeasuredRow(const RowSpec &row, const std::string &why);
+
 class RowRun {
 public:
   RowRun(const RowSpec &row, const RunnerOptions &options,

@@ -16,6 +16,7 @@
 
 #include "bench/core/environment.h"
 #include "bench/core/result.h"
+#include "bench/core/row_run.h"
 #include "bench/core/runner.h"
 #include "bench/core/subject.h"
 #include "fmt/format.h"
@@ -60,6 +61,7 @@ struct BenchOptions {
   double answerSeconds = 0;
   uint64_t seed = 0;
   bool restart = false;
+  bool finish = false;
 
   /// A command that makes the same rows again.
   std::string command() const {
@@ -363,7 +365,10 @@ private:
 
     json document = settings(*suite, *rows, *peers);
     Result<bench::PartialResult> partial =
-        bench::PartialResult::open(file, document, options.restart);
+        bench::PartialResult::open(file, document,
+                                   options.restart  ? bench::Resume::Restart
+                                   : options.finish ? bench::Resume::Finish
+                                                    : bench::Resume::Continue);
     if (!partial)
       return partial.error();
     document = partial->settings();
@@ -383,7 +388,10 @@ private:
     how.seed = options.seed;
     how.logFolder = makeLogFolder();
     bench::Runner runner(how, ceilingsFrom(*ceilings));
-    document["peers"] = runner.describePeers();
+    Result<json> described = describePeers(*partial, runner);
+    if (!described)
+      return described.error();
+    document["peers"] = *described;
     bool bad = false;
     for (const json &peer : document["peers"])
       if (peer["status"] != "ok")
@@ -400,6 +408,8 @@ private:
       json row;
       if (const json *finished = partial->find(spec.id())) {
         row = *finished;
+      } else if (options.finish) {
+        row = bench::unmeasuredRow(spec, "the run ended before this row");
       } else {
         row = runner.run(spec, [&](const std::string &what) {
           std::string left;
@@ -478,6 +488,9 @@ private:
                                const std::vector<bench::RowSpec> &rows) {
     if (const json *finished = partial.find("ceilings"))
       return finished->at("ceilings");
+    if (options.finish)
+      return usage("--finish: the interrupted run measured nothing; run it "
+                   "again without --finish");
     std::set<int> threads = {1, bench::allThreads()};
     for (const bench::RowSpec &row : rows)
       threads.insert(row.threads);
@@ -490,6 +503,22 @@ private:
         !status)
       return status.error();
     return ceilings;
+  }
+
+  /// The peers of the run, kept for the case that another machine finishes it.
+  Result<json> describePeers(bench::PartialResult &partial,
+                             bench::Runner &runner) {
+    if (options.finish) {
+      if (const json *described = partial.find("peers"))
+        return described->at("peers");
+      return usage("--finish: the interrupted run began no row; run it again "
+                   "without --finish");
+    }
+    json peers = runner.describePeers();
+    if (Result<void> status = partial.add({{"id", "peers"}, {"peers", peers}});
+        !status)
+      return status.error();
+    return peers;
   }
 
   /// What workers print, for when one fails.
@@ -554,8 +583,12 @@ Action addBench(CLI::App &app) {
                    "short name of this machine in the result");
   verb->add_option("--json", options->json, "result file");
   verb->add_option("--html", options->html, "report to write");
-  verb->add_flag("--restart", options->restart,
-                 "drop the rows of an interrupted run");
+  CLI::Option *restart = verb->add_flag("--restart", options->restart,
+                                        "drop the rows of an interrupted run");
+  verb->add_flag("--finish", options->finish,
+                 "write the result of an interrupted run, on any machine; rows "
+                 "that are not there count as failed")
+      ->excludes(restart);
   verb->footer("Example:\n  tessera bench --suite rows --peers all "
                "--json rows.json\nAn interrupted run goes on when the same "
                "command is given again.");

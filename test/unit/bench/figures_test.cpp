@@ -110,12 +110,16 @@ TEST(BenchSummary, VerdictFollowsRatioAndNoise) {
 TEST(BenchSummary, WithoutAGoodSubjectNothingIsCompared) {
   json row = {
       {"id", "a/f32/x/native/1"},
+      {"status", "failed"},
       {"floor", {{"nanoseconds", 0.0}}},
       {"arms", {arm("tessera", "subject", {10}), arm("torch", "peer", {5})}}};
   row["arms"][0]["status"] = "wrong";
   summarizeRow(row);
   EXPECT_EQ(row["verdict"]["result"], "failed");
   EXPECT_TRUE(row["comparisons"].empty());
+  row["status"] = "not implemented";
+  summarizeRow(row);
+  EXPECT_EQ(row["verdict"]["result"], "not implemented");
   row["arms"][0]["status"] = "ok";
   row["arms"][1]["status"] = "failed";
   summarizeRow(row);
@@ -271,13 +275,15 @@ protected:
 TEST_F(BenchPartial, FinishedRowsSurvive) {
   {
     Result<PartialResult> partial =
-        PartialResult::open(file, settings, /*restart=*/false);
+        PartialResult::open(file, settings, Resume::Continue);
     ASSERT_TRUE(partial) << partial.error().str();
     ASSERT_TRUE(partial->add({{"id", "a"}, {"value", 1}}));
   }
   {
-    Result<PartialResult> one = PartialResult::open(file, settings, false);
-    Result<PartialResult> two = PartialResult::open(file, settings, false);
+    Result<PartialResult> one =
+        PartialResult::open(file, settings, Resume::Continue);
+    Result<PartialResult> two =
+        PartialResult::open(file, settings, Resume::Continue);
     ASSERT_TRUE(one);
     ASSERT_FALSE(two);
     EXPECT_THAT(two.error().message, HasSubstr("another run writes"));
@@ -286,7 +292,8 @@ TEST_F(BenchPartial, FinishedRowsSurvive) {
   std::ofstream(file + ".partial", std::ios::app) << "{\"id\": \"b\", \"va";
   settings["started"] = "later";
   {
-    Result<PartialResult> again = PartialResult::open(file, settings, false);
+    Result<PartialResult> again =
+        PartialResult::open(file, settings, Resume::Continue);
     ASSERT_TRUE(again) << again.error().str();
     EXPECT_EQ(again->size(), 1u);
     ASSERT_NE(again->find("a"), nullptr);
@@ -297,28 +304,55 @@ TEST_F(BenchPartial, FinishedRowsSurvive) {
 
   // Lines that are no rows are left out.
   std::ofstream(file + ".partial", std::ios::app) << "{\"id\": 3}\n[]\n";
-  EXPECT_EQ(PartialResult::open(file, settings, false)->size(), 1u);
+  EXPECT_EQ(PartialResult::open(file, settings, Resume::Continue)->size(), 1u);
 
   settings["run"]["suite"] = "gemm";
-  Result<PartialResult> other = PartialResult::open(file, settings, false);
+  Result<PartialResult> other =
+      PartialResult::open(file, settings, Resume::Continue);
   ASSERT_FALSE(other);
   EXPECT_THAT(other.error().message, HasSubstr("--restart"));
-  Result<PartialResult> anew = PartialResult::open(file, settings, true);
+  Result<PartialResult> anew =
+      PartialResult::open(file, settings, Resume::Restart);
   ASSERT_TRUE(anew);
   EXPECT_EQ(anew->size(), 0u);
   anew->discard();
   EXPECT_FALSE(std::filesystem::exists(file + ".partial"));
 }
 
+TEST_F(BenchPartial, AnotherMachineFinishes) {
+  settings["run"]["rowIds"] = {"a", "b"};
+  EXPECT_FALSE(PartialResult::open(file, settings, Resume::Finish));
+  {
+    Result<PartialResult> partial =
+        PartialResult::open(file, settings, Resume::Continue);
+    ASSERT_TRUE(partial) << partial.error().str();
+    ASSERT_TRUE(partial->add({{"id", "a"}, {"value", 1}}));
+  }
+  json here = settings;
+  here["environment"] = "another";
+  EXPECT_FALSE(PartialResult::open(file, here, Resume::Continue));
+  {
+    Result<PartialResult> finished =
+        PartialResult::open(file, here, Resume::Finish);
+    ASSERT_TRUE(finished) << finished.error().str();
+    EXPECT_FALSE(finished->settings().contains("environment"));
+    EXPECT_NE(finished->find("a"), nullptr);
+    EXPECT_EQ(finished->find("b"), nullptr);
+  }
+  here["run"]["rowIds"] = {"a", "c"};
+  EXPECT_FALSE(PartialResult::open(file, here, Resume::Finish));
+}
+
 TEST_F(BenchPartial, WhatIsNoneIsToldAndKept) {
   for (const char *text : {"garbage", "[]", "{\"run\": "}) {
     std::ofstream(file + ".partial") << text;
-    Result<PartialResult> partial = PartialResult::open(file, settings, false);
+    Result<PartialResult> partial =
+        PartialResult::open(file, settings, Resume::Continue);
     ASSERT_FALSE(partial) << text;
     EXPECT_THAT(partial.error().message,
                 HasSubstr("does not begin with the settings of a run"));
   }
-  EXPECT_TRUE(PartialResult::open(file, settings, /*restart=*/true));
+  EXPECT_TRUE(PartialResult::open(file, settings, Resume::Restart));
 }
 
 TEST(BenchResult, DigestIsOfEverythingBeforeIt) {
