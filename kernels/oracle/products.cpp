@@ -152,9 +152,9 @@ Factors::Factors(const double *data, int64_t terms, int64_t columns,
     Column &column = facts[static_cast<size_t>(j)];
     column.firstNan = terms;
     column.begin = irregular.size();
-    double *out = packed.data() + j / panelColumns * terms * panelColumns +
-                  j % panelColumns;
-    for (int64_t k = 0; k < terms; ++k, out += panelColumns) {
+    auto place = static_cast<size_t>(j / panelColumns * terms * panelColumns +
+                                     j % panelColumns);
+    for (int64_t k = 0; k < terms; ++k, place += panelColumns) {
       double value = at(k, j), size = std::fabs(value);
       if (!isRegular(size)) {
         irregular.push_back(k);
@@ -162,7 +162,7 @@ Factors::Factors(const double *data, int64_t terms, int64_t columns,
           column.firstNan = std::min(column.firstNan, k);
         continue;
       }
-      *out = value;
+      packed[place] = value;
       if (size == 0)
         continue;
       column.largest = std::max(column.largest, size);

@@ -48,6 +48,8 @@ TEST(Cost, SmallWorkStaysOnTheCaller) {
       CountingPool pool;
       session::RunValues values;
       values.pool = &pool;
+      // The oracle's threads are not the kernel's.
+      values.verify = false;
       for (int i = 0; i < 3; ++i) {
         auto result = compiled->run(values);
         ASSERT_TRUE(result.ok()) << result.error().str();
