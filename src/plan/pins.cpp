@@ -20,9 +20,15 @@ Result<Pins> readPins(tile::KernelOp kernel, const Target &target) {
     SourcePosition where;
     if (auto loc = dyn_cast<FileLineColLoc>(kernel.getLoc()))
       where = {loc.getFilename().str(), loc.getLine(), loc.getColumn()};
+    // Authors of C++ know these by their fields in Schedule.
+    StringRef field = pin == "vector_axis"  ? " (vectorAxis in C++)"
+                      : pin == "tile_sizes" ? " (tileSizes in C++)"
+                                            : "";
     return Error{
         ErrorFamily::Unsupported, "unsupported.pin",
-        ("schedule pin '" + pin + "' cannot be honoured: " + why).str(), where};
+        ("schedule pin '" + pin + "'" + field + " cannot be honoured: " + why)
+            .str(),
+        where};
   };
   for (NamedAttribute entry : schedule) {
     StringRef name = entry.getName().getValue();

@@ -70,8 +70,8 @@ private:
       }
     return Error{ErrorFamily::Unsupported,
                  "unsupported.pin",
-                 "schedule pin 'vector_axis' cannot be honoured: no loop nest "
-                 "vectorizes '" +
+                 "schedule pin 'vector_axis' (vectorAxis in C++) cannot be "
+                 "honoured: no loop nest vectorizes '" +
                      pins.vectorAxis + "'" + why,
                  {}};
   }

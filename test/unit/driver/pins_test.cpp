@@ -57,8 +57,11 @@ TEST(Pins, ThatCannotBeMetFail) {
   Schedule axis;
   axis.vectorAxis = "depth";
   fails(axis, "no dimension 'depth'");
+  // The text's name and the author's.
+  fails(axis, "'vector_axis' (vectorAxis in C++)");
   axis.vectorAxis = "row";
   fails(axis, "no loop nest vectorizes 'row'");
+  fails(axis, "'vector_axis' (vectorAxis in C++)");
   Schedule lanes;
   lanes.lanes = 12;
   fails(lanes, "power of two");
@@ -71,6 +74,9 @@ TEST(Pins, ThatCannotBeMetFail) {
   Schedule tail;
   tail.tail = "overlap";
   fails(tail, "not implemented");
+  Schedule sizes;
+  sizes.tileSizes = {{"col", 64}};
+  fails(sizes, "'tile_sizes' (tileSizes in C++)");
   Schedule threads;
   threads.threads = 3;
   fails(threads, "does not decide it");
