@@ -83,6 +83,10 @@ private:
     line(0, "stage    {}: {} programs over {}, {} bytes of scratch",
          text(stage["symbol"]), text(stage["programs"]),
          grid.empty() ? "nothing" : grid, text(stage["scratch_bytes"]));
+    if (stage["nests"].empty() &&
+        text(stage["symbol"]).starts_with(text(report["kernel"]) + "_stage"))
+      line(1, "not vectorized: a program handles single elements; with blocks "
+              "or rows it has vectors");
     for (const Json &nest : stage["nests"]) {
       line(1, "nest     {} over {}", text(nest["computes"]),
            list(nest["space"]));
