@@ -10,6 +10,7 @@
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 
+#include <algorithm>
 #include <cctype>
 #include <cmath>
 #include <limits>
@@ -78,6 +79,12 @@ std::string defaultText(const ScalarParameter &scalar) {
                    : fmt::format("{}", number);
       },
       scalar.defaultValue);
+}
+
+/// Whether its default is a macro of <math.h>.
+bool needsMath(const ScalarParameter *scalar) {
+  const double *number = std::get_if<double>(&scalar->defaultValue);
+  return scalar->hasDefault && number && !std::isfinite(*number);
 }
 
 /// Writes the header of one kernel.
@@ -187,7 +194,19 @@ private:
   }
 
   void describeExample() {
-    add(" *\n * Example, all on this thread, arrays dense:\n *\n");
+    bool needsScratch =
+        std::any_of(info.stages.begin(), info.stages.end(),
+                    [](const Stage &stage) { return stage.scratchBytes > 0; });
+    std::string headers;
+    auto include = [&](bool needed, const char *header) {
+      if (needed)
+        headers += fmt::format("{}<{}>", headers.empty() ? "" : ", ", header);
+    };
+    include(!scalars.empty(), "string.h");
+    include(needsScratch, "stdlib.h");
+    include(std::any_of(scalars.begin(), scalars.end(), needsMath), "math.h");
+    add(" *\n * Example in C11, all on this thread, arrays dense{}{}:\n *\n",
+        headers.empty() ? "" : "; includes ", headers);
     std::string pointers, strides;
     for (const ViewParameter *view : views) {
       pointers += (pointers.empty() ? "" : ", ") +
