@@ -5,13 +5,15 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The four structured regions share one form:
+// Four structured regions share one form:
 //
 //     for (auto i : parallel(row)) { ... }
 //     for (auto [i, j] : parallel(row, blocks(col, 64))) { ... }
 //     for (auto k : serial(depth)) { ... }
-//     for (auto k : pipeline(depth)) { stage("load"); ... stage("compute"); ...
-//     } for (auto k : reduction(depth)) { total += load(x(k)); }
+//     for (auto k : pipeline(depth)) { stage("load"); ... stage("add"); ... }
+//     for (auto k : reduction(depth)) { total += load(x(k)); }
+//
+// fold() and if_() take functions instead.
 //
 // The body is traced once. A tile that existed before a serial, pipeline or
 // reduction loop and is assigned in it is carried: all carries update together
