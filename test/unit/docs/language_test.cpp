@@ -10,21 +10,27 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "driver/program.h"
 #include "tessera/compile.h"
 #include "tessera/dsl.h"
+#include "tessera/npy.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <fstream>
 #include <limits>
 #include <numeric>
 
 namespace tessera {
 namespace {
 
+using testing::AllOf;
+using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 void expectTraces(const Kernel &kernel, const TraceOptions &options = {}) {
   for (const Error &error : kernel.diagnostics(options))
@@ -50,13 +56,50 @@ TEST(LanguagePage, First) {
       "scale", "x, y, factor = 2",
       [](View<const Float, 1> x, View<Float, 1> y, Scalar<Float> factor) {
         Dim n = dim("n", x.extent(0));
-        for (auto i : parallel(n))
-          store(y(i), load(x(i)) * factor);
+        for (auto b : parallel(blocks(n, 64)))
+          store(y(b), load(x(b)) * factor);
       });
   // end snippet
   std::vector<float> x = {1, 2, 3}, y(3);
   run(scale, {array(x), array(y)});
   EXPECT_THAT(y, ElementsAre(2, 4, 6));
+}
+
+/// The plan in one line for vectors of 1000 elements.
+std::string planOf(const Kernel &kernel) {
+  Result<Program> program = Program::fromKernel(kernel, {});
+  if (!program)
+    return program.error().str();
+  CompileRequest request;
+  request.isa = hostIsa();
+  request.extents = {{1000}, {1000}};
+  Result<CompiledKernel> compiled = program->compile(request);
+  return compiled ? compiled->planSummary : compiled.error().str();
+}
+
+/// The table of "What runs in lanes, what in threads".
+TEST(LanguagePage, LanesAndThreads) {
+  using V = View<const Float, 1>;
+  using W = View<Float, 1>;
+  Kernel elements = kernel("elements", "x, y", [](V x, W y) {
+    Dim n = dim("n", x.extent(0));
+    for (auto i : parallel(n))
+      store(y(i), load(x(i)) * 2);
+  });
+  EXPECT_EQ(planOf(elements), "parallel n");
+  Kernel whole = kernel("whole", "x, y", [](V x, W y) {
+    Dim n = dim("n", x.extent(0));
+    store(y(n), load(x(n)) * 2);
+  });
+  EXPECT_THAT(planOf(whole), AllOf(Not(HasSubstr("parallel")),
+                                   HasSubstr("store y over n (n x")));
+  Kernel both = kernel("both", "x, y", [](V x, W y) {
+    Dim n = dim("n", x.extent(0));
+    for (auto b : parallel(blocks(n, 64)))
+      store(y(b), load(x(b)) * 2);
+  });
+  EXPECT_THAT(planOf(both),
+              AllOf(HasSubstr("parallel n_blocks"), HasSubstr("(n_block x")));
 }
 
 TEST(LanguagePage, Parameters) {
@@ -148,6 +191,25 @@ TEST(LanguagePage, Blocks) {
   run(tiled, {array(x), array(y)});
   for (int i = 0; i < 100; ++i)
     EXPECT_EQ(y[i], float(i));
+}
+
+TEST(LanguagePage, ReducingABlock) {
+  // snippet: reduce-block
+  Kernel largest =
+      kernel("largest", "x, y", [](View<const Float, 2> x, View<Float, 1> y) {
+        Dim rows = dim("rows", x.extent(0)), cols = dim("cols", x.extent(1));
+        double none = -std::numeric_limits<double>::infinity();
+        for (auto row : parallel(rows)) {
+          Tile highest = none;
+          for (auto b : reduction(blocks(cols, 64)))
+            highest = max(highest, max(load(x(row, b), {.fill = none}), b));
+          store(y(row), highest);
+        }
+      });
+  // end snippet
+  std::vector<float> x(200, -5), y(2);
+  run(largest, {array(x, {2, 100}), array(y)});
+  EXPECT_THAT(y, ElementsAre(-5, -5));
 }
 
 TEST(LanguagePage, Carries) {
@@ -371,18 +433,83 @@ TEST(LanguagePage, StorageTypes) {
   expectTraces(scale, {.storage = DType::F64});
 }
 
+Kernel scaleByTwo() {
+  return kernel("scale", "x, y", [](View<const Float, 1> x, View<Float, 1> y) {
+    Dim n = dim("n", x.extent(0));
+    for (auto b : parallel(blocks(n, 64)))
+      store(y(b), load(x(b)) * 2);
+  });
+}
+
 TEST(LanguagePage, Schedules) {
-  Kernel scale =
-      kernel("scale", "x, y", [](View<const Float, 1> x, View<Float, 1> y) {
-        Dim n = dim("n", x.extent(0));
-        store(y(n), load(x(n)) * 2);
-      });
+  Kernel scale = scaleByTwo();
   // snippet: schedule
-  Kernel pinned = scale.schedule({.vectorAxis = "n", .lanes = 8, .unroll = 2});
+  Kernel pinned =
+      scale.schedule({.vectorAxis = "n_block", .lanes = 16, .unroll = 2});
   // end snippet
-  Result<std::string> text = pinned.text();
-  ASSERT_TRUE(text.ok());
-  EXPECT_THAT(*text, HasSubstr("tile.schedule"));
+  EXPECT_THAT(planOf(pinned), HasSubstr("(n_block x16 x2)"));
+  // The pins hold at every level that this machine has.
+  for (const char *isa : {"x86-64", "avx2", "avx512"}) {
+    std::vector<float> x(100, 3), y(100);
+    CompileOptions options;
+    options.isa = isa;
+    Result<void> done =
+        launch(pinned, std::vector<Argument>{array(x), array(y)}, options);
+    if (!done && done.error().code != "unsupported.pin" &&
+        done.error().family == ErrorFamily::Unsupported)
+      continue;
+    EXPECT_TRUE(done.ok()) << isa << ": " << done.error().str();
+    EXPECT_THAT(y, Each(6));
+  }
+}
+
+// snippet: prepared
+Result<void> runOften(const Kernel &kernel,
+                      const std::vector<Argument> &arguments, int times) {
+  Result<Executable> compiled = compile(kernel, arguments);
+  if (!compiled)
+    return compiled.error();
+  Result<PreparedLaunch> prepared = compiled->prepare(arguments);
+  if (!prepared)
+    return prepared.error();
+  for (int i = 0; i < times; ++i)
+    if (Result<void> done = prepared->run(); !done)
+      return done;
+  return {};
+}
+// end snippet
+
+TEST(LanguagePage, Prepared) {
+  std::vector<float> x = {1, 2, 3}, y(3);
+  Result<void> done = runOften(scaleByTwo(), {array(x), array(y)}, 3);
+  EXPECT_TRUE(done.ok()) << done.error().str();
+  EXPECT_THAT(y, ElementsAre(2, 4, 6));
+}
+
+// snippet: save
+Result<void> saveForCheck(const Kernel &kernel, const TensorRef &x,
+                          const TensorRef &y, const std::string &folder) {
+  Result<std::string> text = kernel.text();
+  if (!text)
+    return text.error();
+  std::ofstream(folder + "/kernel.mlir") << *text;
+  if (Result<void> done = writeNpy(folder + "/x.npy", x); !done)
+    return done;
+  return writeNpy(folder + "/y.npy", y);
+}
+// end snippet
+
+/// What is saved is what was traced, and its arrays are read back.
+TEST(LanguagePage, CheckMyKernel) {
+  std::string folder = testing::TempDir();
+  std::vector<float> x(100, 3), y(100);
+  Result<void> saved = saveForCheck(scaleByTwo(), array(x), array(y), folder);
+  ASSERT_TRUE(saved.ok()) << saved.error().str();
+  Result<Program> program = Program::fromFile(folder + "/kernel.mlir");
+  ASSERT_TRUE(program.ok()) << program.error().str();
+  Result<Array> input = readNpy(folder + "/x.npy", DType::F32);
+  ASSERT_TRUE(input.ok()) << input.error().str();
+  EXPECT_THAT(input->extents, ElementsAre(100));
 }
 
 TEST(LanguagePage, Diagnostics) {
