@@ -146,7 +146,10 @@ Factors::Factors(const double *data, int64_t terms, int64_t columns,
                  int64_t termStride, int64_t columnStride)
     : data(data), termCount(terms), columnCount(columns),
       termStride(termStride), columnStride(columnStride),
-      packed(static_cast<size_t>(panels() * terms * panelColumns), 0.0),
+      // Never without a panel, whose address the loops add to.
+      packed(static_cast<size_t>(std::max<int64_t>(panels() * terms, 1) *
+                                 panelColumns),
+             0.0),
       facts(static_cast<size_t>(columns)) {
   for (int64_t j = 0; j < columns; ++j) {
     Column &column = facts[static_cast<size_t>(j)];
