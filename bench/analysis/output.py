@@ -29,6 +29,10 @@ def check_apart(outputs, inputs):
 
 
 def write(path, text):
+    """Writes to a file, or to standard output for "-"."""
+    if str(path) == "-":
+        show(text)
+        return
     try:
         pathlib.Path(path).write_text(text, "utf-8")
     except OSError as error:

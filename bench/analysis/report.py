@@ -208,7 +208,8 @@ def main(arguments=None):
         f"written. --html needs the packages {PACKAGES}.")
     parser.add_argument("files", nargs="+", metavar="FILE.json")
     parser.add_argument("--html", "-o", metavar="OUT", type=pathlib.Path)
-    parser.add_argument("--markdown", metavar="OUT", type=pathlib.Path)
+    parser.add_argument("--markdown", metavar="OUT", type=pathlib.Path,
+                        help="OUT may be - for standard output")
     options = parser.parse_args(arguments)
     try:
         check_apart(filter(None, (options.html, options.markdown)),

@@ -332,6 +332,12 @@ class Main(unittest.TestCase):
                                        self.folder / "t.md")
         self.assertEqual((status, out), (0, ""))
 
+    def test_tables_to_standard_output(self):
+        _, tables, _ = self.run_main(self.file)
+        here = pathlib.Path.cwd() / "-"
+        status, out, _ = self.run_main(self.file, "--markdown", "-")
+        self.assertEqual((status, out, here.exists()), (0, tables, False))
+
     def test_no_result(self):
         status, _, err = self.run_main(self.folder / "none.json")
         self.assertEqual(status, 2)
