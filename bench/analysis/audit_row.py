@@ -12,7 +12,7 @@ import math
 
 from . import statistics
 from .ceilings import floor_of
-from .operators import arrays_of
+from .operators import REWRITE, arrays_of
 from .results import arm_by_role, arms_of
 from .suites import row_id
 
@@ -197,8 +197,7 @@ class RowAudit:
         if not arrays:
             self.report("", "operator", f"found {describe(self.row['operator'])}"
                         ", which the table of operators does not have, so that "
-                        "the oracle's size cannot be checked; write it anew "
-                        "with tessera list --json")
+                        "the oracle's size cannot be checked; " + REWRITE)
         return arrays
 
     # --- Order and samples -------------------------------------------------

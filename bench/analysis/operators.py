@@ -5,10 +5,7 @@
 #
 #===-------------------------------------------------------------------------===#
 """Sizes of arrays from an operator's dimensions. operators.json is a part of
-`tessera list --json`; a test compares them. To write it anew:
-
-    python3 bench/analysis/operators.py build/release/bin/tessera
-"""
+`tessera list --json`; a test compares them and says REWRITE when they differ."""
 
 import json
 import pathlib
@@ -17,6 +14,8 @@ import sys
 
 WIDTHS = {"f64": 8, "f32": 4, "f16": 2, "bf16": 2, "i64": 8, "i32": 4, "i16": 2,
           "i8": 1, "u8": 1, "bool": 1}
+REWRITE = "to write bench/analysis/operators.json anew: " \
+    "python3 bench/analysis/operators.py build/release/bin/tessera"
 TABLE = pathlib.Path(__file__).with_name("operators.json")
 
 
@@ -65,15 +64,24 @@ def arrays_of(row, table):
 
 
 def main():
-    listed = json.loads(subprocess.run(
-        [sys.argv[1], "list", "--json", "-"], check=True, text=True,
-        stdout=subprocess.PIPE).stdout)
+    if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
+        print("usage: operators.py PATH-OF-TESSERA\n" + REWRITE,
+              file=sys.stderr)
+        return 2
+    try:
+        listed = json.loads(subprocess.run(
+            [sys.argv[1], "list", "--json", "-"], check=True, text=True,
+            stdout=subprocess.PIPE).stdout)
+    except (OSError, subprocess.CalledProcessError, ValueError) as error:
+        print(f"operators.py: {sys.argv[1]}: {error}", file=sys.stderr)
+        return 2
     lines = [json.dumps({name: entry[name] for name in
                          ("name", "dims", "inputs", "outputs")})
              for entry in listed["operators"]]
     TABLE.write_text('{"schema": %d, "operators": [\n%s\n]}\n' %
                      (listed["schema"], ",\n".join(lines)), "utf-8")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -19,7 +19,7 @@ struct Entry {
   OracleFunction function;
 };
 
-constexpr std::array<Entry, 27> oracles = {{
+constexpr auto oracles = std::to_array<Entry>({
     {"add", addArrays},
     {"add_rms_norm", addRmsNorm},
     {"affine_leaky", affineLeaky},
@@ -47,7 +47,7 @@ constexpr std::array<Entry, 27> oracles = {{
     {"softmax", softmax},
     {"swiglu", swiglu},
     {"transpose", transpose},
-}};
+});
 
 } // namespace
 

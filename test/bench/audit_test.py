@@ -14,12 +14,13 @@ import json
 import os
 import pathlib
 import subprocess
+import sys
 import tempfile
 import unittest
 
 import synthetic
 from analysis import audit as auditor
-from analysis.operators import TABLE
+from analysis.operators import REWRITE, TABLE
 from analysis.results import ResultError, dump, load
 
 # Softmax 17x65 with an unsupported peer, row_sum 17x65, one row that is not
@@ -507,8 +508,16 @@ class Audit(unittest.TestCase):
         wanted = [{name: entry[name] for name in ("name", "dims", "inputs",
                                                   "outputs")}
                   for entry in listed["operators"]]
-        self.assertEqual(kept["operators"], wanted,
-                         "bench/analysis/operators.py TESSERA writes it anew")
+        self.assertEqual(kept["operators"], wanted, REWRITE)
+
+    def test_writer_of_the_table_needs_a_tessera(self):
+        for arguments in ([], ["--help"]):
+            done = subprocess.run(
+                [sys.executable, str(TABLE.with_name("operators.py")),
+                 *arguments], capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("usage: operators.py PATH-OF-TESSERA\n" + REWRITE,
+                          done.stderr)
 
 
 if __name__ == "__main__":

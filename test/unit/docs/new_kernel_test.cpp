@@ -154,11 +154,13 @@ TEST(NewKernel, ListsEveryFileToTouch) {
   std::set<std::string> listed, found;
   std::istringstream lines(docs::readSource("docs/howto/new-kernel.md"));
   for (std::string line; std::getline(lines, line);)
-    if (line.starts_with("| `kernels/"))
+    if (line.starts_with("| `kernels/") || line.starts_with("| `bench/"))
       listed.insert(line.substr(3, line.find('`', 3) - 3));
   namespace fs = std::filesystem;
   fs::path root(TESSERA_SOURCE_DIR);
-  for (const char *folder : {"kernels", "src", "include", "tools"})
+  // Suites and peers of the benchmarks may take an operator up, but need not.
+  for (const char *folder :
+       {"kernels", "src", "include", "tools", "bench/analysis"})
     for (const auto &entry : fs::recursive_directory_iterator(root / folder)) {
       if (!entry.is_regular_file())
         continue;
@@ -168,6 +170,16 @@ TEST(NewKernel, ListsEveryFileToTouch) {
         found.insert(path);
     }
   EXPECT_EQ(listed, found);
+}
+
+/// The command that writes the benchmarks' table stands on the page as the test
+/// of that table names it.
+TEST(NewKernel, SaysHowToWriteTheTable) {
+  const std::string command =
+      "python3 bench/analysis/operators.py build/release/bin/tessera";
+  for (const char *file :
+       {"docs/howto/new-kernel.md", "bench/analysis/operators.py"})
+    EXPECT_NE(docs::readSource(file).find(command), std::string::npos) << file;
 }
 
 } // namespace
