@@ -24,6 +24,9 @@ bool combines(Combiner combiner, mlir::Type element);
 mlir::LogicalResult verifyYield(mlir::Operation *op, mlir::Block &block,
                                 mlir::TypeRange expected);
 
+/// Whether some op writes to elements of a kernel's view.
+bool isStored(mlir::Value view);
+
 /// A combining region: 2n arguments, n yielded values, nothing but pure ops.
 mlir::LogicalResult verifyCombine(mlir::Operation *op, mlir::Region &region,
                                   mlir::TypeRange types);

@@ -48,6 +48,12 @@ bool tessera::tile::combines(Combiner combiner, Type element) {
   return false;
 }
 
+bool tessera::tile::isStored(Value view) {
+  return llvm::any_of(view.getUsers(), [](Operation *op) {
+    return isa<StoreOp, ScatterOp>(op);
+  });
+}
+
 LogicalResult tessera::tile::verifyYield(Operation *op, Block &block,
                                          TypeRange expected) {
   auto yield = block.empty() ? nullptr : dyn_cast<YieldOp>(block.back());

@@ -9,6 +9,7 @@
 
 #include "codegen/llvm/codegen.h"
 #include "dialect/specialize.h"
+#include "dialect/tile_verify.h"
 #include "driver/pipeline.h"
 #include "driver/report.h"
 #include "driver/text.h"
@@ -86,6 +87,7 @@ static std::vector<ProgramParameter> describeParameters(tile::KernelOp kernel) {
       parameter.dtype = dtypeOf(view.getElementType());
       parameter.rank = view.getRank();
       parameter.writable = view.isWritable();
+      parameter.isStored = tile::isStored(argument);
       continue;
     }
     parameter.dtype = dtypeOf(argument.getType());

@@ -36,6 +36,8 @@ struct ProgramParameter {
   DType dtype = DType::F32;
   int64_t rank = 0;
   bool writable = false;
+  /// Whether some op writes to the view.
+  bool isStored = false;
   bool hasDefault = false;
   std::variant<double, int64_t> defaultValue = 0.0;
 };

@@ -7,6 +7,7 @@
 
 #include "tessera/dsl/kernel.h"
 
+#include "dialect/tile_verify.h"
 #include "dsl/context.h"
 #include "dsl/signature.h"
 #include "dsl/trace.h"
@@ -286,6 +287,24 @@ struct Tracer {
         context.diagnostics.push_back(
             usage(kernel, "trace.tunable",
                   concat("there is no tunable '", name, "'")));
+    }
+    if (context.diagnostics.empty())
+      checkStored();
+  }
+
+  /// An output that nothing writes would keep what the caller had in it. After
+  /// an error the missing store may be the one that failed.
+  void checkStored() {
+    for (auto [parameter, entry] : llvm::zip(kernel.parameters, bound)) {
+      if (!entry.view.writable || !entry.present)
+        continue;
+      mlir::Value view =
+          mlir::Value::getFromOpaquePointer(entry.view.value.handle);
+      if (!tile::isStored(view))
+        context.error(kernel.where, "dsl.unstored",
+                      concat("writable view '", parameter.name,
+                             "' is never stored to; store a tile into it, or "
+                             "declare it View<const ...>"));
     }
   }
 };

@@ -340,11 +340,25 @@ CompiledOperator::State::resolve(const kernels::Operator *given,
   return extents;
 }
 
+/// An output that no op writes would be compared with what it held before.
+Result<void> CompiledOperator::State::checkStored() const {
+  for (const ProgramParameter &parameter : program.parameters())
+    if (parameter.writable && !parameter.isStored)
+      return usage("unstored",
+                   fmt::format("writable view '{}' of kernel '{}' is never "
+                               "stored to; store a tile into it, or declare "
+                               "it read",
+                               parameter.name, program.name()));
+  return {};
+}
+
 Result<void> CompiledOperator::State::prepare(const kernels::Operator *given,
                                               const RunRequest &wanted) {
   Result<std::vector<std::vector<int64_t>>> extents = resolve(given, wanted);
   if (!extents)
     return extents.error();
+  if (Result<void> status = checkStored(); !status)
+    return status.error();
   if (Result<void> status = makeArrays(*extents); !status)
     return status.error();
   if (Result<void> status = makeArguments(); !status)

@@ -60,6 +60,7 @@ struct CompiledOperator::State {
   Result<std::vector<std::vector<int64_t>>>
   resolve(const kernels::Operator *given, const RunRequest &wanted);
   Result<void> checkNames() const;
+  Result<void> checkStored() const;
   Result<void> makeArrays(const std::vector<std::vector<int64_t>> &extents);
   Result<void> makeArguments();
   Result<void> compile();

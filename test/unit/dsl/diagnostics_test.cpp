@@ -180,6 +180,35 @@ TEST(Diagnostics, StoreToAReadOnlyView) {
             "dsl.read-only", "read-only view");
 }
 
+TEST(Diagnostics, ViewThatIsNeverStoredTo) {
+  next();
+  Kernel k = kernel("k", "x, y", [](In x, Out) { (void)load(x(0, 0)); });
+  expectOne(k.diagnostics(), "dsl.unstored",
+            "writable view 'y' is never stored to; store a tile into it, or "
+            "declare it View<const ...>");
+  next();
+  Kernel empty = kernel("k", "y", [](Out) {});
+  expectOne(empty.diagnostics(), "dsl.unstored", "'y'");
+  // Reading it writes nothing either.
+  next();
+  Kernel reads = kernel("k", "y", [](Out y) { (void)load(y(0, 0)); });
+  expectOne(reads.diagnostics(), "dsl.unstored", "'y'");
+  // An output that the call leaves out needs no store, one that it wants does.
+  next();
+  Kernel optional = kernel(
+      "k", "y, z", [](Out y, OptionalView<Float, 1>) { store(y(0, 0), 1.0); });
+  EXPECT_TRUE(optional.diagnostics().empty());
+  expectOne(optional.diagnostics({.present = {"z"}}), "dsl.unstored", "'z'");
+  EXPECT_TRUE(
+      kernel("k", "y", [](Out y) { scatterAdd(y(0, 0), 1.0); }).text().ok());
+  EXPECT_TRUE(kernel("k", "y",
+                     [](Out y) {
+                       if_(load(y(0, 0)) > 0, [&] { store(y(0, 0), 1.0); });
+                     })
+                  .text()
+                  .ok());
+}
+
 TEST(Diagnostics, StoreOfAnotherType) {
   expectOne(errorsOf([](In x, Out y) {
               Dim n = dim("n", x.extent(1));
@@ -341,7 +370,7 @@ TEST(Diagnostics, ExceptionsOfTheAuthor) {
       kernel("k", "x, y", [](In, Out) { throw 1; }).diagnostics();
   EXPECT_EQ(others.size(), 1u);
   // The thread can trace again.
-  EXPECT_TRUE(kernel("k", "x, y", [](In, Out) {}).text().ok());
+  EXPECT_TRUE(kernel("k", "x", [](In) {}).text().ok());
 }
 
 TEST(Diagnostics, StageOutsideAPipeline) {

@@ -72,13 +72,14 @@ TEST(Kernels, FaultySignatures) {
 TEST(Kernels, FaultyNames) {
   for (std::string name : {std::string("a b"), std::string("2n"),
                            std::string("a-b"), std::string(129, 'a')}) {
-    Kernel k = kernel(name, "x", [](View<Float, 1>) {});
+    Kernel k = kernel(name, "x", [](View<const Float, 1>) {});
     Result<std::string> text = k.text();
     ASSERT_FALSE(text.ok());
     EXPECT_EQ(text.error().code, "dsl.signature");
     EXPECT_THAT(text.error().where.file, HasSubstr("kernel_test.cpp"));
   }
-  Kernel longest = kernel(std::string(128, 'a'), "x", [](View<Float, 1>) {});
+  Kernel longest =
+      kernel(std::string(128, 'a'), "x", [](View<const Float, 1>) {});
   EXPECT_TRUE(longest.text().ok());
 }
 
