@@ -228,7 +228,7 @@ Result<void> readInputs(const CommonOptions &options, Subject &subject,
 }
 
 Result<void> readOutputs(const CommonOptions &options, Subject &subject,
-                         const std::vector<ArrayName> &arrays,
+                         const std::vector<ArrayName> &arrays, bool compileOnly,
                          OutputPaths &paths) {
   Result<std::vector<Assignment>> outputs =
       assignments("--output", options.outputs, false);
@@ -246,6 +246,11 @@ Result<void> readOutputs(const CommonOptions &options, Subject &subject,
       subject.request.present.push_back(output.name);
     if (!output.hasValue)
       continue;
+    if (compileOnly)
+      return usage("output",
+                   fmt::format("--output {}={}: nothing is run, so no array is "
+                               "written; expected --output {}",
+                               output.name, output.value, output.name));
     if (output.value == "-")
       return usage("output",
                    fmt::format("--output {}=-: expected a file, arrays are not "
@@ -330,6 +335,10 @@ void addCompileOnlyOptions(CLI::App &verb, CommonOptions &options,
                            const std::string &validateHelp) {
   addCommonOptions(verb, options);
   verb.remove_option(verb.get_option("--output"));
+  verb.add_option("--output", options.outputs,
+                  "an optional output that is computed. Repeat for several")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
   verb.add_option("--target", options.target, "cpu")
       ->type_name("cpu")
       ->capture_default_str();
@@ -450,7 +459,8 @@ Result<Subject> makeSubject(const CommonOptions &options,
   std::vector<ArrayName> arrays = arrayNames(subject);
   if (Result<void> status = readInputs(options, subject, arrays); !status)
     return status.error();
-  if (Result<void> status = readOutputs(options, subject, arrays, paths);
+  if (Result<void> status =
+          readOutputs(options, subject, arrays, how.compileOnly, paths);
       !status)
     return status.error();
   return subject;
