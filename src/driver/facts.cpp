@@ -8,12 +8,14 @@
 #include "driver/facts.h"
 
 #include "codegen/cpu/math_accuracy.h"
+#include "realize/cpu/realize.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/raw_ostream.h"
@@ -199,13 +201,33 @@ struct RealizedAccess {
 };
 } // namespace
 
+/// Whether an address is in what a stage is called with: the pointers, strides
+/// and scalars of the launch or the status, but no element of an array.
+static bool isInCallRecord(Value address) {
+  bool isWhole = true;
+  while (auto element = address.getDefiningOp<LLVM::GEPOp>()) {
+    address = element.getBase();
+    isWhole = false;
+  }
+  auto argument = dyn_cast<BlockArgument>(address);
+  if (!argument ||
+      !isa<FunctionOpInterface>(argument.getOwner()->getParentOp()))
+    return false;
+  // Behind the status, scratch memory holds elements.
+  return isWhole || argument.getArgNumber() != scratchArgument;
+}
+
 static std::optional<RealizedAccess> realizedAccess(Operation *op) {
   if (auto load = dyn_cast<LLVM::LoadOp>(op)) {
+    if (isInCallRecord(load.getAddr()))
+      return std::nullopt;
     int64_t lanes = lanesOfType(load.getType());
     return RealizedAccess{lanes, lanes > 1 ? &AccessCounts::vectorLoads
                                            : &AccessCounts::scalarLoads};
   }
   if (auto store = dyn_cast<LLVM::StoreOp>(op)) {
+    if (isInCallRecord(store.getAddr()))
+      return std::nullopt;
     int64_t lanes = lanesOfType(store.getValue().getType());
     return RealizedAccess{lanes, lanes > 1 ? &AccessCounts::vectorStores
                                            : &AccessCounts::scalarStores};

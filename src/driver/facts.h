@@ -38,8 +38,8 @@ struct LoopFact {
   int64_t accesses = 0;
 };
 
-/// Memory accesses of the realized module, as they stand in the code (not how
-/// often they run).
+/// Accesses to elements of arrays and scratch memory in the realized module, as
+/// they stand in the code (not how often they run).
 struct AccessCounts {
   int64_t vectorLoads = 0;
   int64_t vectorStores = 0;

@@ -144,7 +144,7 @@ private:
     Realizer realizer(analysis, target, pins, builder, loc, checksOnly);
     realizer.checks = result.checks;
     VectorEmitter &emit = realizer.emit;
-    Value scratch = function.getArgument(5);
+    Value scratch = function.getArgument(scratchArgument);
     if (checksOnly)
       builder.create<LLVM::StoreOp>(loc, emit.integer(i32, 0), scratch);
     realizer.begin(function.getArgument(0), function.getArgument(1),

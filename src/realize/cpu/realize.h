@@ -32,6 +32,10 @@ struct RealizedStage {
   double nanosecondsPerProgram = 0;
 };
 
+/// The parameter of a stage function that is its scratch memory; those before
+/// it describe the launch.
+constexpr unsigned scratchArgument = 5;
+
 struct RealizedKernel {
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::vector<RealizedStage> stages;

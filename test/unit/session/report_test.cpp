@@ -58,6 +58,11 @@ TEST(Report, DescribesWhatWasEmitted) {
   EXPECT_TRUE(report["plan"]["outer_bounds_proven"]);
   EXPECT_FALSE(report["plan"]["reasons"].empty());
   EXPECT_GT(report["vectorized_loads"]["vector"], 0);
+  // Pointers and strides of the launch are loaded too, and are no elements.
+  Json whole = reportOf("softmax", {{"rows", 17}, {"cols", 1024}});
+  EXPECT_EQ(whole["vectorized_loads"]["scalar"], 0);
+  EXPECT_EQ(whole["vectorized_loads"]["total"],
+            whole["vectorized_loads"]["vector"]);
   EXPECT_FALSE(report["loops"].empty());
   bool exponential = false;
   for (const Json &function : report["numerics"]["functions"])
