@@ -429,7 +429,11 @@ private:
           return usage("extent " + Twine(axis) + " of '" + name +
                        "' is no dimension of the kernel and does not follow "
                        "from any; give the array with --input " +
-                       name + "=FILE.npy");
+                       name +
+                       "=FILE.npy, or make the extent a dimension that --dims "
+                       "can give: %n = tile.extent %" +
+                       name + ", " + Twine(axis) +
+                       ", then tile.dim \"n\" = %n");
         lacksDim = true;
         if (!llvm::is_contained(missing, dim->second.getValue()))
           missing.push_back(dim->second.getValue());

@@ -22,12 +22,18 @@ mlir::ParseResult parseEnum(mlir::OpAsmParser &parser,
                             Enum *parsed = nullptr) {
   llvm::StringRef keyword;
   llvm::SMLoc loc = parser.getCurrentLocation();
-  if (parser.parseKeyword(&keyword))
-    return mlir::failure();
-  std::optional<Enum> value = symbolize(keyword);
-  if (!value)
-    return parser.emitError(loc)
-           << "unknown " << attribute << " '" << keyword << "'";
+  bool isGiven = succeeded(parser.parseOptionalKeyword(&keyword));
+  std::optional<Enum> value =
+      isGiven ? symbolize(keyword) : std::optional<Enum>();
+  if (!value) {
+    std::string known;
+    for (unsigned i = 0; !stringifyEnum(static_cast<Enum>(i)).empty(); ++i)
+      known += (i ? ", " : "") + stringifyEnum(static_cast<Enum>(i)).str();
+    std::string found =
+        isGiven ? "unknown " + attribute.str() + " '" + keyword.str() + "'"
+                : "the " + attribute.str() + " is missing";
+    return parser.emitError(loc) << found << ", expected one of " << known;
+  }
   if (parsed)
     *parsed = *value;
   state.addAttribute(attribute, Attr::get(parser.getContext(), *value));

@@ -250,9 +250,14 @@ Value TraceContext::operand(const Arg &arg, DType type, bool asIndex,
     return {};
   case Arg::Kind::Tile: {
     Value value = use(arg.value, arg.where);
-    if (value && arg.value.dtype != type)
-      return mismatch(std::string(name(arg.value.dtype)).c_str());
-    return value;
+    if (!value || arg.value.dtype == type)
+      return value;
+    bool isCast = type != DType::Bool && arg.value.dtype != DType::Bool;
+    error(arg.where, "dsl.type",
+          concat("operand of ", what, " is ", name(arg.value.dtype),
+                 ", expected ", name(type),
+                 isCast ? "; convert with cast()" : ""));
+    return {};
   }
   case Arg::Kind::Bool:
     if (type != DType::Bool)
@@ -424,7 +429,8 @@ Value TraceContext::coerce(Value value, Type type, Site where) {
 // Dimensions
 //===----------------------------------------------------------------------===//
 
-Dim TraceContext::declare(std::string_view name, Value extent, Site where) {
+Dim TraceContext::declare(std::string_view name, Value extent, Site where,
+                          StringAttr blockOf) {
   auto taken = [&](const std::string &candidate) {
     return llvm::any_of(
         dims, [&](auto &dim) { return dim->name.getValue() == candidate; });
@@ -435,6 +441,7 @@ Dim TraceContext::declare(std::string_view name, Value extent, Site where) {
   auto record = std::make_unique<DimRecord>();
   record->name = builder.getStringAttr(unique);
   record->site = where;
+  record->blockOf = blockOf;
   record->op = builder.create<tile::DimOp>(loc(where), record->name, extent);
   Dim dim;
   dim.handle = record.get();
@@ -485,6 +492,13 @@ bool TraceContext::find(const DimList &list, Site where,
     names.push_back(record->name);
   }
   return true;
+}
+
+StringAttr TraceContext::blockOf(StringAttr name) {
+  for (auto &dim : dims)
+    if (dim->name == name)
+      return dim->blockOf;
+  return {};
 }
 
 std::string TraceContext::declaredAt(StringAttr name) {

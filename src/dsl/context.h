@@ -60,6 +60,8 @@ struct DimRecord {
   mlir::StringAttr name;
   mlir::Operation *op = nullptr;
   Site site;
+  /// The dimension that this one is a block of; null for others.
+  mlir::StringAttr blockOf;
 };
 
 /// The head of the list of live tiles, and access to the list's links.
@@ -135,11 +137,14 @@ public:
 
   //===--- Dimensions -----------------------------------------------------===//
 
-  Dim declare(std::string_view name, mlir::Value extent, Site where);
+  Dim declare(std::string_view name, mlir::Value extent, Site where,
+              mlir::StringAttr blockOf = {});
   /// The dimension's record if it can be named here; null after an error.
   const DimRecord *find(const Dim &dim, Site where);
   bool find(const DimList &list, Site where,
             llvm::SmallVectorImpl<mlir::StringAttr> &names);
+  /// The dimension that `name` is a block of; null when it is none.
+  mlir::StringAttr blockOf(mlir::StringAttr name);
   /// " (declared at file:line)" for a dimension's name.
   std::string declaredAt(mlir::StringAttr name);
   std::string spellDims(mlir::Type tile);

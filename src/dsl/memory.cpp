@@ -117,10 +117,11 @@ Value fitToAccess(TraceContext &context, Value value, const Access &access,
       std::string spanned;
       for (StringAttr own : access.dims)
         spanned += (spanned.empty() ? "" : ", ") + context.declaredAt(own);
-      context.error(where, "dsl.dimension",
-                    concat(what, " has dimension ", context.declaredAt(dim),
-                           ", which the access does not; it spans [", spanned,
-                           "]"));
+      context.error(
+          where, "dsl.dimension",
+          concat(what, " has dimension ", context.declaredAt(dim),
+                 ", which the access does not; it ",
+                 spanned.empty() ? "is a scalar" : "spans [" + spanned + "]"));
       return {};
     }
   return {};
@@ -201,7 +202,12 @@ Extent ViewBase::extent(int axis, std::source_location where) const {
   if (axis < 0 || axis >= state.rank)
     return context->fail(
         where, "dsl.axis",
-        concat("axis ", axis, " of a view with ", state.rank, " axes"));
+        state.rank == 0
+            ? concat("axis ", axis, " of a view without axes")
+            : concat("axis ", axis, " of a view with ", state.rank,
+                     state.rank == 1
+                         ? " axis, expected 0"
+                         : concat(" axes, expected 0 to ", state.rank - 1)));
   Value view = context->use(state.value, where);
   if (!view)
     return context->poison(where);

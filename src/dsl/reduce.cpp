@@ -29,11 +29,15 @@ bool hasDims(TraceContext &context, Value value, ArrayRef<StringAttr> over,
   for (StringAttr dim : over)
     if (!llvm::is_contained(tile::getDims(value.getType()), dim)) {
       std::string dims = context.spellDims(value.getType());
+      const char *hint = "";
+      for (StringAttr own : tile::getDims(value.getType()))
+        if (context.blockOf(own) == dim)
+          hint = "; reduce along the block, the dim() of its coordinate";
       context.error(arg.where, "dsl.dimension",
                     concat(what, " along dimension ", context.declaredAt(dim),
                            ", which the tile made at ", spell(arg.value.site),
                            " does not have; it is ",
-                           dims.empty() ? "a scalar" : "a tile" + dims));
+                           dims.empty() ? "a scalar" : "a tile" + dims, hint));
       return false;
     }
   return true;

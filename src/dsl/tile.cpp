@@ -166,8 +166,8 @@ Blocks blocks(const Dim &whole, Arg size) {
                Arg::at(result.step, size.where);
   result.outer =
       dim(record->name.str() + "_blocks", Arg::at(count, size.where));
-  result.inner =
-      context->declare(record->name.str() + "_block", step, size.where);
+  result.inner = context->declare(record->name.str() + "_block", step,
+                                  size.where, record->name);
   return result;
 }
 

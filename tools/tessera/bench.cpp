@@ -140,9 +140,14 @@ Result<bench::Suite> chooseSuite(const BenchOptions &options) {
     return bench::findSuite(options.suite);
   }
   const kernels::Operator *op = kernels::findOperator(options.op);
-  if (!op)
-    return usage(fmt::format("unknown operator '{}'; `tessera list` names them",
+  if (!op && options.op.ends_with(".mlir"))
+    return usage(fmt::format("'{}' is a file, expected an operator of `tessera "
+                             "list`; a kernel of your own is timed by `tessera "
+                             "run`",
                              options.op));
+  if (!op)
+    return usage(describeUnknownOperator(options.op) +
+                 "; `tessera list` names them");
   bench::RowSpec row;
   row.operatorName = options.op;
   if (!options.dtype.empty()) {

@@ -138,19 +138,9 @@ size_t distance(std::string_view a, std::string_view b) {
 }
 
 Error unknownOperator(const std::string &what) {
-  std::string_view best;
-  size_t bestDistance = 4;
-  for (const kernels::Operator &op : kernels::operators())
-    if (size_t d = distance(what, op.name); d < bestDistance) {
-      bestDistance = d;
-      best = op.name;
-    }
-  return usage(
-      "operator",
-      fmt::format(
-          "unknown operator '{}'{}; see tessera list, or give "
-          "a file FILE.mlir",
-          what, best.empty() ? "" : fmt::format(", did you mean '{}'", best)));
+  return usage("operator",
+               fmt::format("{}; see tessera list, or give a file FILE.mlir",
+                           describeUnknownOperator(what)));
 }
 
 /// A parameter's name, dtype and direction, before anything is compiled.
@@ -267,6 +257,19 @@ Result<void> readOutputs(const CommonOptions &options, Subject &subject,
 
 } // namespace
 
+std::string describeUnknownOperator(const std::string &what) {
+  std::string_view best;
+  size_t bestDistance = 4;
+  for (const kernels::Operator &op : kernels::operators())
+    if (size_t d = distance(what, op.name); d < bestDistance) {
+      bestDistance = d;
+      best = op.name;
+    }
+  return fmt::format("unknown operator '{}'{}", what,
+                     best.empty() ? ""
+                                  : fmt::format(", did you mean '{}'", best));
+}
+
 Result<kernels::Dims> parseDims(const std::vector<std::string> &texts) {
   Result<std::vector<std::string>> entries = splitList("--dims", texts);
   if (!entries)
@@ -375,12 +378,15 @@ splitList(std::string_view option, const std::vector<std::string> &texts) {
   for (const std::string &text : texts)
     for (size_t begin = 0; begin <= text.size();) {
       size_t end = std::min(text.find(',', begin), text.size());
-      if (end == begin)
+      std::string_view entry(text.data() + begin, end - begin);
+      entry.remove_prefix(std::min(entry.find_first_not_of(' '), entry.size()));
+      entry.remove_suffix(entry.size() - 1 - entry.find_last_not_of(' '));
+      if (entry.empty())
         return usage("option", fmt::format("{}: found '{}' with an empty "
                                            "entry, expected entries with one "
                                            "comma between them",
                                            option, text));
-      entries.push_back(text.substr(begin, end - begin));
+      entries.emplace_back(entry);
       begin = end + 1;
     }
   return entries;

@@ -100,6 +100,9 @@ Result<double> parseDecimal(std::string_view option, const std::string &text,
 Result<std::vector<std::string>>
 splitList(std::string_view option, const std::vector<std::string> &texts);
 
+/// "unknown operator 'what'", with the one that may be meant.
+std::string describeUnknownOperator(const std::string &what);
+
 /// What --dims says.
 Result<kernels::Dims> parseDims(const std::vector<std::string> &texts);
 

@@ -1142,8 +1142,18 @@ tile.kernel @bad_order(%s: f32) {
   %n = arith.constant 4 : index
   tile.dim "a" = %n
   %v = tile.broadcast %s : f32 -> tensor<?xf32, ["a"]>
-  // expected-error @+1 {{unknown order 'sideways'}}
+  // expected-error @+1 {{unknown order 'sideways', expected one of unordered, tree, left, right}}
   %r = tile.reduce add sideways %v over ["a"] : tensor<?xf32, ["a"]> -> f32
+}
+
+// -----
+
+tile.kernel @no_order(%s: f32) {
+  %n = arith.constant 4 : index
+  tile.dim "a" = %n
+  %v = tile.broadcast %s : f32 -> tensor<?xf32, ["a"]>
+  // expected-error @+1 {{the order is missing, expected one of unordered, tree, left, right}}
+  %r = tile.reduce add %v over ["a"] : tensor<?xf32, ["a"]> -> f32
 }
 
 // -----

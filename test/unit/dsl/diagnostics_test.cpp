@@ -171,6 +171,28 @@ TEST(Diagnostics, StoreOfTooManyDimensions) {
   EXPECT_THAT(errors[0].message, HasSubstr(lineOf(other)));
 }
 
+TEST(Diagnostics, StoreOfATileToOneElement) {
+  expectOne(errorsOf([](In x, Out y) {
+              Dim n = dim("n", x.extent(1));
+              next();
+              store(y(0, 0), load(x(0, n)));
+            }),
+            "dsl.dimension", "which the access does not; it is a scalar");
+}
+
+TEST(Diagnostics, ReductionOfABlockAlongTheWhole) {
+  expectOne(errorsOf([](In x, Out y) {
+              Dim n = dim("n", x.extent(1));
+              for (auto i : parallel(blocks(n, 8))) {
+                next();
+                store(y(0, 0), sum(load(x(0, i)), n));
+              }
+            }),
+            "dsl.dimension",
+            "a tile over [n_block]; reduce along the block, the dim() of its "
+            "coordinate");
+}
+
 TEST(Diagnostics, StoreToAReadOnlyView) {
   expectOne(errorsOf([](In x, Out) {
               Dim n = dim("n", x.extent(1));
@@ -215,7 +237,7 @@ TEST(Diagnostics, StoreOfAnotherType) {
               next();
               store(y(0, n), iota(n));
             }),
-            "dsl.type", "is i64, expected f32");
+            "dsl.type", "is i64, expected f32; convert with cast()");
 }
 
 TEST(Diagnostics, TwoAxesOfOneDimension) {
@@ -241,7 +263,13 @@ TEST(Diagnostics, AxisOutOfRange) {
               next();
               (void)x.extent(2);
             }),
-            "dsl.axis", "axis 2 of a view with 2 axes");
+            "dsl.axis", "axis 2 of a view with 2 axes, expected 0 to 1");
+  Kernel k = kernel("k", "x", [](View<const Float, 1> x) {
+    next();
+    (void)x.extent(1);
+  });
+  expectOne(k.diagnostics(), "dsl.axis",
+            "axis 1 of a view with 1 axis, expected 0");
 }
 
 TEST(Diagnostics, NegativeExtentAndBlock) {

@@ -330,7 +330,9 @@ TEST(Session, TextExtentsFollowFromGivenArraysAndDimensions) {
             "--input y=FILE.npy");
   EXPECT_EQ(refusal({{"token", 2}}, {}),
             "extent 0 of 'x' is no dimension of the kernel and does not follow "
-            "from any; give the array with --input x=FILE.npy");
+            "from any; give the array with --input x=FILE.npy, or make the "
+            "extent a dimension that --dims can give: %n = tile.extent %x, 0, "
+            "then tile.dim \"n\" = %n");
   EXPECT_EQ(refusal({{"col", 4}}, {{"x", table}, {"ids", rows}}),
             "dimension 'col' is 4, but axis 1 of the given array 'x' has "
             "extent 3");
