@@ -10,9 +10,46 @@
 #include "kernels/oracle/families.h"
 #include "support/special.h"
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace tessera::oracle {
+
+namespace {
+
+Bounded between(long double low, long double high) {
+  return {(low + high) / 2, (high - low) / 2, false};
+}
+
+/// exp(x - maximum). The maximum that an execution subtracts is one of its own
+/// x: whatever they are, the difference is at most 0, where the bounds of the
+/// two apart would let it pass 0 by the errors of both.
+Bounded shiftedExp(const Bounded &difference, const Arithmetic &arithmetic) {
+  Bounded term = exp(difference, arithmetic);
+  long double low = difference.value - difference.radius;
+  if (difference.leftRange || !(difference.radius > 0) || !(low <= 0) ||
+      !(difference.value + difference.radius > 0) || !std::isfinite(low))
+    return term;
+  Bounded least = exp(Bounded::exact(low), arithmetic);
+  Bounded most = exp(Bounded::exact(0), arithmetic);
+  return between(std::max(least.value - least.radius, 0.0L),
+                 most.value + most.radius);
+}
+
+/// The sum of exponentials, of which the one of the maximum is exp(0).
+Bounded withMaximum(const Bounded &sum, const Arithmetic &arithmetic) {
+  Bounded one = exp(Bounded::exact(0), arithmetic);
+  long double least =
+      (one.value - one.radius) * (1 - 4 * arithmetic.format().unitRoundoff());
+  long double high = sum.value + sum.radius;
+  if (sum.leftRange || !std::isfinite(high) || high < least ||
+      sum.value - sum.radius >= least)
+    return sum;
+  return between(least, high);
+}
+
+} // namespace
 
 Exponentials exponentials(const std::vector<Bounded> &x,
                           const Arithmetic &arithmetic) {
@@ -40,7 +77,8 @@ Exponentials exponentials(const std::vector<Bounded> &x,
   result.terms.reserve(x.size());
   result.summands.reserve(x.size());
   for (const Bounded &value : x) {
-    Bounded term = exp(sub(value, result.maximum, arithmetic), arithmetic);
+    Bounded term =
+        shiftedExp(sub(value, result.maximum, arithmetic), arithmetic);
     Bounded summand = term;
     if (rescales > 0 && isFinite(term.value) &&
         (term.value != 0 || term.radius != 0))
@@ -50,7 +88,7 @@ Exponentials exponentials(const std::vector<Bounded> &x,
     result.terms.push_back(term);
     result.summands.push_back(summand);
   }
-  result.sum = sum.finish();
+  result.sum = x.empty() ? sum.finish() : withMaximum(sum.finish(), arithmetic);
   return result;
 }
 

@@ -12,6 +12,8 @@
 
 #include "operator_cases.h"
 
+#include <cmath>
+
 namespace tessera::oracletest {
 namespace {
 
@@ -92,6 +94,27 @@ TEST(OperatorOracle, ThreadsChangeNothing) {
         }
       }
     }
+}
+
+/// Two keys whose scores tie in exact arithmetic and differ in the roundings of
+/// an execution: either may win, or both have a half.
+TEST(OperatorOracle, AttentionAllowsWhatRoundingsDecide) {
+  constexpr int64_t depth = 4097, keys = 7;
+  for (DType dtype : {DType::F32, DType::F16}) {
+    Call call(dtype);
+    std::vector<double> k(keys * depth, 16376), v;
+    k[2 * depth + 5] = k[6 * depth + 4000] = 16384;
+    for (int64_t key = 0; key < keys; ++key)
+      v.push_back(1000.0 + 100.0 * static_cast<double>(key));
+    call.floats("q", {1, 1, 1, depth}, std::vector<double>(depth, 16376));
+    call.floats("k", {1, 1, keys, depth}, k);
+    call.floats("v", {1, 1, keys, 1}, v);
+    oracle::OracleResult result = call.expected("attention");
+    const Bounded &o = result.find("o")->second.values[0];
+    EXPECT_FALSE(o.isUnknown()) << name(dtype);
+    for (double found : {1200.0, 1600.0, 1400.0})
+      EXPECT_LE(std::fabs(found - o.value), o.radius) << name(dtype);
+  }
 }
 
 TEST(OperatorOracle, PlainKernelsPassOnOtherValues) {
