@@ -58,26 +58,41 @@ double workOf(const Stage &stage) {
   return stage.nanosecondsPerProgram * static_cast<double>(stage.programs);
 }
 
-/// Whether parked workers should be woken for `nanoseconds` of work: when it is
-/// long enough by itself, or when this thread has lately done that much in a
-/// row of short stages, so that more of them are likely to follow.
+/// The short stages that this thread has lately run by itself, one soon after
+/// another: their time, and when the last one ended.
+struct Burst {
+  int64_t end = 0;
+  double nanoseconds = 0;
+};
+thread_local Burst burst;
+
+/// Whether parked workers should be woken for a stage of an estimated length:
+/// when it is long enough by itself, or when together with the burst before it
+/// it is, so that more such stages are likely to follow.
 bool worthWaking(double nanoseconds) {
   if (nanoseconds >= wakeNanoseconds)
     return true;
-  struct Burst {
-    int64_t last = 0;
-    double work = 0;
-  };
-  thread_local Burst burst;
-  const int64_t now = support::nowNanoseconds();
-  if (now - burst.last > burstGapNanoseconds)
-    burst.work = 0;
-  burst.last = now;
-  burst.work += nanoseconds;
-  if (burst.work < wakeNanoseconds)
+  if (support::nowNanoseconds() - burst.end > burstGapNanoseconds)
+    burst.nanoseconds = 0;
+  if (burst.nanoseconds + nanoseconds < wakeNanoseconds)
     return false;
-  burst.work = 0;
+  burst.nanoseconds = 0;
   return true;
+}
+
+int32_t runOnCaller(const Stage &stage, const StageArguments &arguments) {
+  return stage.entry(arguments.data, arguments.strides, arguments.scalars, 0,
+                     stage.programs, arguments.scratch);
+}
+
+/// Runs a stage that workers were not woken for, and notes what it took: the
+/// estimate may be far too low, as for memory that is not in the cache.
+int32_t runInBurst(const Stage &stage, const StageArguments &arguments) {
+  const int64_t start = support::nowNanoseconds();
+  const int32_t status = runOnCaller(stage, arguments);
+  burst.end = support::nowNanoseconds();
+  burst.nanoseconds += static_cast<double>(burst.end - start);
+  return status;
 }
 
 } // namespace
@@ -106,10 +121,10 @@ int32_t runStage(const Stage &stage, const StageArguments &arguments,
                  Grain grain, TaskPool *pool) {
   if (stage.programs <= 0)
     return 0;
-  if (grain.tasks <= 1 || grain.threads <= 1 ||
-      (workersAreParked(*pool) && !worthWaking(workOf(stage))))
-    return stage.entry(arguments.data, arguments.strides, arguments.scalars, 0,
-                       stage.programs, arguments.scratch);
+  if (grain.tasks <= 1 || grain.threads <= 1)
+    return runOnCaller(stage, arguments);
+  if (workersAreParked(*pool) && !worthWaking(workOf(stage)))
+    return runInBurst(stage, arguments);
   StageRun run{stage, arguments, grain.tasks};
   pool->run(grain.tasks, grain.threads, runTask, &run);
   const uint64_t failure = run.failure.load(std::memory_order_relaxed);

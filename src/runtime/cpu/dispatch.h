@@ -25,8 +25,8 @@ inline constexpr double smallWorkNanoseconds = 4000;
 inline constexpr double taskNanoseconds = 1000;
 /// What it takes to wake a parked worker, and thus the work that justifies it.
 inline constexpr double wakeNanoseconds = 50'000;
-/// Short stages further apart than this are not one burst of work; a spinning
-/// worker would have parked between them.
+/// Short stages with a longer pause between them are not one burst of work; a
+/// spinning worker would have parked in it.
 inline constexpr int64_t burstGapNanoseconds = 100'000;
 /// Tasks per thread where there is enough work: what evens out threads that
 /// start late or run slowly.

@@ -12,6 +12,7 @@
 #include "runtime/cpu/dispatch.h"
 
 #include <atomic>
+#include <chrono>
 #include <cmath>
 #include <gtest/gtest.h>
 #include <limits>
@@ -52,6 +53,32 @@ TEST(Dispatch, ShortWorkDoesNotWakeParkedWorkers) {
     calls = 0;
     runtime::runStage(stage, arguments, runtime::chooseGrain(stage, 2),
                       fresh.get());
+    parallel = calls > 1;
+  }
+  EXPECT_TRUE(parallel);
+}
+
+TEST(Dispatch, WorkThatTakesLongerThanEstimatedWakesWorkers) {
+  const auto slow = [](void *const *data, const int64_t *, const void *,
+                       int64_t, int64_t, void *) -> int32_t {
+    const auto end =
+        std::chrono::steady_clock::now() + std::chrono::microseconds(150);
+    while (std::chrono::steady_clock::now() < end) {
+    }
+    ++*static_cast<std::atomic<int> *>(data[0]);
+    return 0;
+  };
+  const auto pool = makeTaskPool(2);
+  std::atomic<int> calls{0};
+  void *data[] = {&calls};
+  runtime::StageArguments arguments;
+  arguments.data = data;
+  const Stage stage{slow, "s", 10, 0, 500};
+  bool parallel = false;
+  for (int i = 0; i < 100 && !parallel; ++i) {
+    calls = 0;
+    runtime::runStage(stage, arguments, runtime::chooseGrain(stage, 2),
+                      pool.get());
     parallel = calls > 1;
   }
   EXPECT_TRUE(parallel);
