@@ -8,6 +8,7 @@
 style sheet defines, so that a figure follows a light or dark page; texts stay
 texts and take the page's font; the same input gives the same bytes."""
 
+import hashlib
 import io
 import math
 import re
@@ -57,6 +58,39 @@ def font_style(match):
     return style
 
 
+def path_data(match):
+    """The same path without what cannot be seen: vertical strokes in short
+    form, and each once."""
+    data = " ".join(match.group(1).split())
+    strokes = re.sub(r"M ([\d.]+) ([\d.]+) L \1 ([\d.]+) ?(?=M|$)",
+                     r"M\1 \2V\3|", data)
+    return f'd="{"".join(dict.fromkeys(strokes.split("|")))}"'
+
+
+def compacted(text):
+    """The same drawing in a fraction of the bytes: each style once, as a class
+    named after it so that the figures of a page may share it; no line breaks,
+    no empty groups."""
+    styles = {}
+
+    def class_of(match):
+        digest = hashlib.sha256(match.group(1).encode()).hexdigest()
+        styles[f"s{digest[:8]}"] = match.group(1)
+        return f'class="s{digest[:8]}"'
+
+    text = re.sub(r'style="([^"]*)"', class_of, text)
+    rules = "".join(f".{name}{{{style}}}" for name, style in styles.items())
+    text = text.replace("</style>", rules + "</style>", 1)
+    text = re.sub(r"\s*\n\s*", " ", text).replace(" <", "<").replace(
+        "xlink:href", "href")
+    text = re.sub(r'\bd="([^"]*)"', path_data, text)
+    while True:
+        shorter = re.sub(r"<g>((?:(?!</?g[ >]).)*)</g>", r"\1", text)
+        if shorter == text:
+            return text
+        text = shorter
+
+
 def to_svg(figure, title):
     """The figure as an <svg> element for a page."""
     stream = io.StringIO()
@@ -72,9 +106,10 @@ def to_svg(figure, title):
     text = re.sub(r'font: ([^;"]*?)([\d.]+)px [^;"]*', font_style, text)
     # These are the same in every figure, and nothing refers to them.
     text = re.sub(r' id="[A-Za-z0-9.]+_\d+"', "", text)
-    # Coordinates longer than the eye can tell.
+    # Coordinates longer than the eye can tell: tenths of a point.
     text = re.sub(r"<[^>]+>", lambda tag: re.sub(
-        r"(\d+\.\d\d)\d+", r"\1", tag.group(0)), text)
+        r"(\d+\.\d)\d+", r"\1", tag.group(0)), text)
+    text = compacted(text)
     width = float(re.search(r'width="([\d.]+)pt"', text).group(1)) * 4 / 3
     label = title.replace("&", "&amp;").replace("<", "&lt;").replace(
         '"', "&quot;")

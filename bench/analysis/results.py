@@ -10,11 +10,15 @@ file, what was found, what was expected and what to do."""
 
 import hashlib
 import json
+import lzma
 import re
 
 SCHEMA = "tessera-bench"
 VERSION = 1
 TAIL = re.compile(rb',"digest":"([^"]*)"\}\n?\Z')
+XZ = b"\xfd7zXZ\x00"
+# Above the largest result, and far below what a hostile file could ask for.
+MOST_BYTES = 1 << 28
 
 
 class ResultError(Exception):
@@ -242,8 +246,24 @@ def check_digest(raw, document):
     return None
 
 
+def decompressed(path, raw):
+    """The bytes that an xz file holds."""
+    reader = lzma.LZMADecompressor(lzma.FORMAT_XZ)
+    try:
+        whole = reader.decompress(raw, MOST_BYTES)
+    except lzma.LZMAError as error:
+        raise ResultError(f"{path}: {error}; expected an xz file of a result: "
+                          "copy it again") from None
+    if not reader.eof:
+        found = (f"more than {MOST_BYTES} bytes" if len(whole) >= MOST_BYTES
+                 else "compressed data that end early")
+        raise ResultError(f"{path}: found {found}, expected an xz file of a "
+                          "result: copy it again")
+    return whole
+
+
 def load(path, strict=True):
-    """Loads a result file. With `strict` a wrong digest is an error, otherwise
+    """Loads a result file, plain or compressed with xz. With `strict` a wrong digest is an error, otherwise
     it is noted in the Result."""
     try:
         with open(path, "rb") as file:
@@ -251,6 +271,8 @@ def load(path, strict=True):
     except OSError as error:
         raise ResultError(f"{path}: cannot be read: {error.strerror}; expected "
                           "a file that tessera bench --json wrote") from None
+    if raw.startswith(XZ):
+        raw = decompressed(path, raw)
     if not raw.strip():
         raise ResultError(f"{path}: found an empty file, expected a result; "
                           "run the suite again")

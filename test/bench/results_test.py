@@ -7,12 +7,13 @@
 """What is no result is refused with a message that says what to do."""
 
 import copy
+import lzma
 import pathlib
 import tempfile
 import unittest
 
 import synthetic
-from analysis.results import ResultError, dump, load, shape_of
+from analysis.results import MOST_BYTES, ResultError, dump, load, shape_of
 
 DOCUMENT = synthetic.make_document(seed=2, operators=("softmax",),
                                    shapes=[(17, 65)])
@@ -62,6 +63,25 @@ class Load(unittest.TestCase):
 
     def test_truncated_digest(self):
         self.refuse(dump(DOCUMENT)[:-5], "truncated")
+
+    def test_compressed(self):
+        self.path.write_bytes(lzma.compress(dump(DOCUMENT)))
+        result = load(self.path)
+        self.assertIsNone(result.digest_problem)
+        self.assertEqual(result["rows"], DOCUMENT["rows"])
+
+    def test_compressed_and_truncated(self):
+        raw = lzma.compress(dump(DOCUMENT))
+        self.refuse(raw[:len(raw) // 2], "end early", "copy it again")
+
+    def test_compressed_and_damaged(self):
+        raw = bytearray(lzma.compress(dump(DOCUMENT)))
+        raw[len(raw) // 2] ^= 255
+        self.refuse(bytes(raw), "copy it again")
+
+    def test_compressed_beyond_all_bounds(self):
+        self.refuse(lzma.compress(bytes(MOST_BYTES + 1), preset=0),
+                    f"more than {MOST_BYTES} bytes")
 
     def test_partial(self):
         self.path = self.path.with_suffix(".json.partial")
