@@ -15,6 +15,7 @@
 
 #include "llvm/Support/raw_ostream.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -131,6 +132,22 @@ static Result<int64_t> measureChains(tile::KernelOp kernel) {
   return longest;
 }
 
+/// By how much memory makes the stages longer than their computation, as far as
+/// can be told without knowing what the caches hold: what does not fit the
+/// second level comes from beyond it.
+static double memoryStretch(const std::vector<RealizedStage> &stages,
+                            const WorkEstimate &work, const Target &target) {
+  const double bytes = static_cast<double>(work.bytesRead) +
+                       static_cast<double>(work.bytesWritten);
+  double computation = 0;
+  for (const RealizedStage &stage : stages)
+    computation +=
+        stage.nanosecondsPerProgram * static_cast<double>(stage.programs);
+  if (bytes <= static_cast<double>(target.l2Bytes) || computation <= 0)
+    return 1;
+  return std::max(1.0, bytes / target.farBytesPerNanosecond / computation);
+}
+
 Result<PipelineResult> compileForCpu(tile::KernelOp kernel,
                                      const CompileRequest &given) {
   const CompileRequest request = withDumps(given, kernel.getSymName().str());
@@ -201,9 +218,12 @@ Result<PipelineResult> compileForCpu(tile::KernelOp kernel,
   result.object = std::move(generated->object);
   result.plan = std::move(realized->plan);
   result.checks = std::move(realized->checks);
+  const double stretch =
+      memoryStretch(realized->stages, result.facts.work, target);
   for (const RealizedStage &stage : realized->stages)
     result.stages.push_back({nullptr, stage.symbol, stage.programs,
-                             stage.scratchBytes, stage.nanosecondsPerProgram});
+                             stage.scratchBytes,
+                             stage.nanosecondsPerProgram * stretch});
   return result;
 }
 

@@ -27,7 +27,8 @@ static const std::array<Target, 3> targets = {{
      .hasMaskedByteAccess = false,
      .hasScalef = false,
      .l1Bytes = 32 << 10,
-     .l2Bytes = 512 << 10},
+     .l2Bytes = 512 << 10,
+     .farBytesPerNanosecond = 16},
     {.isa = Isa::Avx2,
      .name = "avx2",
      .triple = "x86_64-unknown-linux-gnu",
@@ -41,7 +42,8 @@ static const std::array<Target, 3> targets = {{
      .hasMaskedByteAccess = false,
      .hasScalef = false,
      .l1Bytes = 32 << 10,
-     .l2Bytes = 512 << 10},
+     .l2Bytes = 512 << 10,
+     .farBytesPerNanosecond = 16},
     {.isa = Isa::Avx512,
      .name = "avx512",
      .triple = "x86_64-unknown-linux-gnu",
@@ -55,7 +57,8 @@ static const std::array<Target, 3> targets = {{
      .hasMaskedByteAccess = true,
      .hasScalef = true,
      .l1Bytes = 32 << 10,
-     .l2Bytes = 1 << 20},
+     .l2Bytes = 1 << 20,
+     .farBytesPerNanosecond = 16},
 }};
 
 const Target &getTarget(Isa isa) { return targets[static_cast<size_t>(isa)]; }

@@ -49,6 +49,8 @@ struct Target {
   bool hasScalef;
   int64_t l1Bytes;
   int64_t l2Bytes;
+  /// What one core moves beyond its second-level cache.
+  double farBytesPerNanosecond;
 
   /// Lanes of a vector of 32-bit elements.
   int64_t lanes32() const { return vectorBits / 32; }
