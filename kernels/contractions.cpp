@@ -19,7 +19,7 @@ Kernel gemm() {
                    Const<bool> transA, Const<bool> transB, Scalar<Float> beta) {
                   Dim m = dim("m", c.extent(0)), n = dim("n", c.extent(1));
                   Dim k = dim("k", a.extent(transA ? 0 : 1));
-                  Blocks down = blocks(m, tunable("block_m", {32, 64, 128}));
+                  Blocks down = blocks(m, tunable("block_m", {64, 128, 32}));
                   Blocks across = blocks(n, tunable("block_n", {64, 32, 128}));
                   for (auto [i, j] : parallel(down, across)) {
                     Tile left = load(transA ? a(k, i) : a(i, k));
@@ -39,7 +39,7 @@ Kernel gemmAffineLeaky() {
          Scalar<Float> scale, Scalar<Float> shift, Scalar<Float> slope) {
         Dim m = dim("m", c.extent(0)), n = dim("n", c.extent(1));
         Dim k = dim("k", a.extent(1));
-        Blocks down = blocks(m, tunable("block_m", {32, 64, 128}));
+        Blocks down = blocks(m, tunable("block_m", {64, 128, 32}));
         Blocks across = blocks(n, tunable("block_n", {64, 32, 128}));
         for (auto [i, j] : parallel(down, across)) {
           Tile product = contract(load(a(i, k)), load(b(k, j)), k);
@@ -56,7 +56,7 @@ Kernel bmm() {
                   Dim batch = dim("batch", c.extent(0));
                   Dim m = dim("m", c.extent(1)), n = dim("n", c.extent(2));
                   Dim k = dim("k", a.extent(transA ? 1 : 2));
-                  Blocks down = blocks(m, tunable("block_m", {32, 64, 128}));
+                  Blocks down = blocks(m, tunable("block_m", {64, 128, 32}));
                   Blocks across = blocks(n, tunable("block_n", {64, 32, 128}));
                   for (auto [p, i, j] : parallel(batch, down, across)) {
                     Tile left = load(transA ? a(p, k, i) : a(p, i, k));

@@ -235,6 +235,79 @@ void PhaseAnalysis::requireBuffers(Block &block) {
   // deferred value among them is evaluated there and needs none here.
 }
 
+namespace {
+
+/// What it costs to evaluate a deferred value once more.
+class EvaluationCosts {
+public:
+  explicit EvaluationCosts(const PhaseAnalysis &phases) : phases(phases) {}
+
+  /// Whether the evaluation includes an expensive op of its own.
+  bool isExpensive(Value value) {
+    SmallVector<Value> stack{value};
+    while (!stack.empty()) {
+      Value part = stack.back();
+      Operation *op = part.getDefiningOp();
+      bool isOwn = isEvaluated(part);
+      bool expensive = isOwn && tessera::isExpensive(op), isReady = true;
+      if (isOwn && !expensive && !known.contains(part))
+        for (Value operand : op->getOperands()) {
+          auto found = known.find(operand);
+          if (found == known.end()) {
+            stack.push_back(operand);
+            isReady = false;
+          } else {
+            expensive |= found->second;
+          }
+        }
+      if (!isReady)
+        continue;
+      known.try_emplace(part, expensive);
+      stack.pop_back();
+    }
+    return known.lookup(value);
+  }
+
+  /// Whether evaluating the value at so many places takes more than to do it
+  /// once, store it, and load it at the others. In loads from the first-level
+  /// cache: a core does two of them in a cycle, beside two operations, and one
+  /// store. What is the same for whole rows of the value is hoisted and free.
+  bool isWorthKeeping(Value value, int64_t places) const {
+    constexpr double operation = 0.5, store = 1.5;
+    constexpr size_t most = 64;
+    size_t rank = tile::getDims(value.getType()).size();
+    double cost = 0;
+    SmallVector<Value> worklist{value};
+    llvm::SmallPtrSet<Value, 16> seen;
+    while (!worklist.empty() && seen.size() < most) {
+      Value part = worklist.pop_back_val();
+      if (!isTile(part) || tile::getDims(part.getType()).size() < rank ||
+          !seen.insert(part).second)
+        continue;
+      Operation *op = part.getDefiningOp();
+      if (!isEvaluated(part) || isa<tile::LoadOp>(op))
+        cost += 1;
+      else if (!isa<tile::BroadcastOp, tile::TransposeOp>(op) &&
+               !op->hasTrait<OpTrait::ConstantLike>())
+        cost += operation;
+      if (isEvaluated(part))
+        llvm::append_range(worklist, op->getOperands());
+    }
+    return double(places - 1) * (cost - 1) > store;
+  }
+
+private:
+  bool isEvaluated(Value value) const {
+    Operation *op = value.getDefiningOp();
+    return op && isDeferred(op) && !phases.isMaterialized(value);
+  }
+
+  const PhaseAnalysis &phases;
+  llvm::DenseMap<Value, bool> known;
+};
+
+} // namespace
+
 void PhaseAnalysis::keepSharedValues(Block &block) {
   std::vector<Step> steps = schedule(block);
   // The places that evaluate each deferred value of this block.
@@ -274,53 +347,45 @@ void PhaseAnalysis::keepSharedValues(Block &block) {
             step.immediate);
     note(inside, place, 0, repeats);
   }
-  // Whether evaluating the value includes an expensive op of its own.
-  llvm::DenseMap<Value, bool> costs;
-  auto isCostly = [&](Value value) {
-    SmallVector<Value> stack{value};
-    while (!stack.empty()) {
-      Value part = stack.back();
-      Operation *op = part.getDefiningOp();
-      bool isOwn = op && isDeferred(op) && !materialized.contains(part);
-      bool costly = isOwn && isExpensive(op), isReady = true;
-      if (isOwn && !costly && !costs.contains(part))
-        for (Value operand : op->getOperands()) {
-          auto known = costs.find(operand);
-          if (known == costs.end()) {
-            stack.push_back(operand);
-            isReady = false;
-          } else {
-            costly |= known->second;
-          }
-        }
-      if (!isReady)
-        continue;
-      costs.try_emplace(part, costly);
-      stack.pop_back();
-    }
-    return costs.lookup(value);
-  };
-  SmallVector<Value> keep;
-  for (auto &[value, where] : places) {
-    if (where.size() < 2 && !widened.contains(value))
-      continue;
-    if (!isCostly(value))
-      continue;
-    // Keep the last common value: one whose consumers are not all shared in the
-    // same way.
-    bool isFrontier = llvm::any_of(value.getUsers(), [&](Operation *user) {
+  // The last common values: those whose consumers are not all shared in the
+  // same way.
+  auto isFrontier = [&](Value value) {
+    bool isWidened = widened.contains(value);
+    size_t shared = places.find(value)->second.size();
+    return llvm::any_of(value.getUsers(), [&](Operation *user) {
       if (user->getBlock() != &block || !isDeferred(user))
         return true;
       auto it = places.find(user->getResult(0));
       if (it == places.end())
         return false;
-      return widened.contains(value) ? !widened.contains(it->first)
-                                     : it->second.size() < where.size();
+      return isWidened ? !widened.contains(it->first)
+                       : it->second.size() < shared;
     });
-    if (isFrontier)
+  };
+  SmallVector<Value> keep;
+  EvaluationCosts costs(*this);
+  for (auto &[value, where] : places)
+    if ((where.size() > 1 || widened.contains(value)) &&
+        costs.isExpensive(value) && isFrontier(value))
       keep.push_back(value);
-  }
   materialized.insert(keep.begin(), keep.end());
+  // Cheap values one by one: what is kept makes others cheaper.
+  for (auto &[value, where] : places)
+    if (where.size() > 1 && !widened.contains(value) &&
+        !materialized.contains(value) && isSmall(value) && isFrontier(value) &&
+        costs.isWorthKeeping(value, int64_t(where.size())))
+      materialized.insert(value);
+}
+
+/// Whether a tile is known to stay in the caches that are near.
+bool PhaseAnalysis::isSmall(Value tile) const {
+  constexpr int64_t mostBytes = 256 << 10;
+  Type element = tile::getElement(tile.getType());
+  int64_t bytes =
+      element.isIndex() ? 8 : (element.getIntOrFloatBitWidth() + 7) / 8;
+  std::optional<int64_t> elements =
+      accesses.dimTable().elements(tile::getDims(tile.getType()));
+  return elements && *elements <= mostBytes / bytes;
 }
 
 PhaseAnalysis::PhaseAnalysis(tile::KernelOp kernel,
@@ -371,6 +436,9 @@ private:
       Step &step = steps.emplace_back();
       step.phase = std::move(current);
     }
+    for (Operation *op : delayed)
+      steps.emplace_back().immediate = op;
+    delayed.clear();
     current = {};
     pending.clear();
     buffered.clear();
@@ -382,14 +450,44 @@ private:
     bool needs = op.getNumRegions() > 0 || isa<tile::StoreOp>(op);
     if (op.hasTrait<OpTrait::IsTerminator>())
       needs = true;
-    for (Value operand : op.getOperands())
-      needs |= pending.contains(operand) || buffered.contains(operand);
+    bool waits = llvm::any_of(op.getOperands(), [&](Value operand) {
+      return pending.contains(operand) || buffered.contains(operand);
+    });
+    if (waits && isScalarArithmetic(op)) {
+      // It follows the phase; roots after it that need no result of it may
+      // still join the phase.
+      delayed.push_back(&op);
+      pending.insert(op.result_begin(), op.result_end());
+      return;
+    }
+    needs |= waits;
     if (std::optional<Access> access = getAccess(&op))
       for (const Access &write : writes)
         needs |= accesses.mayConflict(*access, write);
     if (needs)
       close();
     steps.emplace_back().immediate = &op;
+  }
+
+  /// Whether an op does nothing but compute scalars from scalars.
+  static bool isScalarArithmetic(Operation &op) {
+    return op.getNumRegions() == 0 && op.getNumResults() > 0 &&
+           isMemoryEffectFree(&op) && !getAccess(&op) &&
+           llvm::none_of(op.getOperands(), isTile) &&
+           llvm::none_of(op.getResults(), isTile);
+  }
+
+  /// Whether the regions of the root's op use a result of the phase.
+  bool capturesPending(const Root &root) const {
+    bool captures = false;
+    if (root.op && root.op->getNumRegions() > 0)
+      root.op->walk([&](Operation *inner) {
+        captures |= inner != root.op &&
+                    llvm::any_of(inner->getOperands(), [&](Value operand) {
+                      return pending.contains(operand);
+                    });
+      });
+    return captures;
   }
 
   static bool standsAlone(const Root &root) {
@@ -471,7 +569,8 @@ private:
         rootReads.push_back(*access);
     if (root.kind == Root::Kind::Store || root.kind == Root::Kind::Scatter)
       rootWrites.push_back(*getAccess(root.op));
-    if (!fits(root, kept, reduced, cone, rootReads, rootWrites))
+    if (capturesPending(root) ||
+        !fits(root, kept, reduced, cone, rootReads, rootWrites))
       close();
     if (current.roots.empty()) {
       current.kept = kept;
@@ -494,7 +593,10 @@ private:
   const AccessAnalysis &accesses;
   std::vector<Step> steps;
   Phase current;
+  /// Results of the phase being formed and of what is delayed until its end;
+  /// values that it keeps in buffers.
   llvm::DenseSet<Value> pending, buffered;
+  SmallVector<Operation *> delayed;
   SmallVector<Access> reads, writes;
 };
 

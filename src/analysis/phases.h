@@ -17,12 +17,16 @@
 //
 // A phase is one loop nest that serves one or more roots over the same index
 // space. A root joins the phase that is being formed when it does not need a
-// result of that phase and no conflict of memory accesses forbids it.
+// result of that phase and no conflict of memory accesses forbids it. Scalar
+// arithmetic on results of the phase waits for its end, so that it does not
+// keep later roots out of it: the sums of x and of x * x are one phase,
+// whatever is computed from the first in between.
 //
 // A deferred value is kept in a buffer when
 //  - it is a load whose memory may be overwritten before its last use,
 //  - its consumer needs it at other positions (gather, reshape), or
-//  - it is expensive and would be evaluated more than once.
+//  - it is expensive and would be evaluated more than once, or
+//  - it is evaluated so often that loading it is cheaper.
 //
 //===----------------------------------------------------------------------===//
 
@@ -77,6 +81,16 @@ bool isExpensive(mlir::Operation *op);
 /// any order, forward, inclusive, with a combiner whose identity is exact.
 bool isFreeScan(tile::ScanOp scan);
 
+/// Coordinates below viewExtent - offset are stored, others dropped.
+struct LiveLimit {
+  bool known = false;
+  int64_t viewExtent = 0;
+  /// A scalar; null for 0.
+  mlir::Value offset;
+
+  bool operator==(const LiveLimit &) const = default;
+};
+
 class PhaseAnalysis {
 public:
   PhaseAnalysis(tile::KernelOp kernel, const AccessAnalysis &accesses);
@@ -92,9 +106,21 @@ public:
   /// The deferred values evaluated for a root, up to buffers and scalars.
   llvm::SetVector<mlir::Value> cone(const Root &root) const;
 
+  /// Along a dimension of the phase, the coordinates from 0 on at which its
+  /// results are seen; std::nullopt if the extent depends on data.
+  std::optional<int64_t> liveExtent(const Phase &phase,
+                                    mlir::StringAttr dim) const;
+
+  /// What limits them in the program at hand, where that is the same for all
+  /// that sees the results.
+  LiveLimit liveLimit(const Phase &phase, mlir::StringAttr dim) const;
+
 private:
+  bool collectLimits(const Root &root, mlir::StringAttr dim,
+                     llvm::SmallVectorImpl<LiveLimit> &limits) const;
   void requireBuffers(mlir::Block &block);
   void keepSharedValues(mlir::Block &block);
+  bool isSmall(mlir::Value tile) const;
   void collectCone(mlir::Value value, llvm::SetVector<mlir::Value> &cone) const;
 
   const AccessAnalysis &accesses;

@@ -132,12 +132,17 @@ private:
                {"vector_dimension", nullptr},
                {"lanes", nest.lanes},
                {"vectors_per_iteration", nest.unroll},
+               {"tiled_dimension", nullptr},
+               {"rows_per_iteration", nest.tileRows},
+               {"packs_operand", nest.packedOperand >= 0},
                {"tail", nest.tail == TailForm::Mask ? "mask" : "scalar"},
                {"predicted_ns", nest.nanoseconds},
                {"reasons", Json::array()},
                {"rejected_alternatives", Json::array()}};
     if (!nest.vectorDim.empty())
       entry["vector_dimension"] = nest.vectorDim;
+    if (nest.tileRows > 1)
+      entry["tiled_dimension"] = nest.tileDim;
     for (const Reason &reason : nest.reasons) {
       Json item{{"code", reason.code}, {"text", reason.text}};
       // Nothing was priced: these were not legal or not sensible.
@@ -160,8 +165,11 @@ private:
       Json entry{{"symbol", emitted.symbol},
                  {"grid", stage.grid},
                  {"programs", stage.programs},
+                 {"programs_together", stage.order.together},
                  {"scratch_bytes", emitted.scratchBytes},
                  {"nests", Json::array()}};
+      for (const Reason &reason : stage.order.reasons)
+        reasons.push_back({{"code", reason.code}, {"text", reason.text}});
       for (const NestPlan &nest : stage.nests) {
         width = std::max(width, nest.lanes);
         Json item = nestJson(nest);
@@ -249,6 +257,8 @@ private:
     for (const NestPlan &nest : stage.nests)
       for (const std::string &dim : dimsOf(nest.space)) {
         if (dim != nest.vectorDim) {
+          if (dim == nest.tileDim)
+            consider(dim, nest.tileRows);
           consider(dim, 1);
           continue;
         }

@@ -49,6 +49,14 @@ struct NestPlan {
   /// dimension also the number of independent partial results.
   int64_t unroll = 1;
   TailForm tail = TailForm::Mask;
+  /// A kept dimension of which `tileRows` coordinates are done at once, so that
+  /// what is loaded along the vector dimension serves all of them; empty for
+  /// none.
+  std::string tileDim;
+  int64_t tileRows = 1;
+  /// The operand of a contraction (0 or 1) that is first copied to memory of its
+  /// own, its vectors side by side; -1 for none.
+  int packedOperand = -1;
   /// Iterations of a long summation after which the partial sums are added to
   /// outer ones, so that errors grow with the root of the length; 0 for none.
   int64_t sumBlock = 0;
@@ -62,10 +70,19 @@ struct NestPlan {
   std::string pinConflict;
 };
 
+/// How the programs of a grid follow one another.
+struct GridPlan {
+  /// Programs that advance together, phase by phase: while one waits for the
+  /// end of a reduction the next one's loop runs.
+  int64_t together = 1;
+  std::vector<Reason> reasons;
+};
+
 /// The decisions for one grid of programs.
 struct StagePlan {
   std::string grid;
   int64_t programs = 1;
+  GridPlan order;
   std::vector<NestPlan> nests;
 };
 
@@ -123,6 +140,12 @@ Result<Pins> readPins(tile::KernelOp kernel, const Target &target);
 /// pinned vector axis applies to the nests that have the dimension.
 NestPlan planNest(const Phase &phase, const KernelAnalysis &analysis,
                   const Target &target, const Pins &pins);
+
+/// The order of a grid's programs, whose body has been cut into `steps`;
+/// `nests` are the plans of its phases, one after another.
+GridPlan planGrid(tile::ParallelOp grid, const std::vector<Step> &steps,
+                  const std::vector<NestPlan> &nests,
+                  const KernelAnalysis &analysis);
 
 } // namespace tessera
 

@@ -37,7 +37,9 @@ public:
     describe();
     collect();
     chooseVectorDim();
+    findTile();
     chooseUnroll();
+    chooseTile();
     chooseTail();
     chooseSumBlock();
     estimate();
@@ -113,6 +115,10 @@ private:
       hasNarrow = true;
   }
 
+  std::optional<int64_t> extentOf(StringAttr dim) const {
+    return analysis.phases.liveExtent(phase, dim);
+  }
+
   AxisUse useAlong(StringAttr dim) const {
     AxisUse use;
     for (const Access &access : accesses) {
@@ -166,7 +172,7 @@ private:
     int64_t bestScore = 0;
     auto consider = [&](StringAttr dim) {
       AxisUse use = useAlong(dim);
-      std::optional<int64_t> extent = analysis.dims.extent(dim);
+      std::optional<int64_t> extent = extentOf(dim);
       if (dim == pins.vectorAxis && !extent)
         plan.pinConflict = "the extent of vector axis '" + pins.vectorAxis +
                            "' depends on data";
@@ -220,21 +226,31 @@ private:
       return;
     StringAttr dim =
         StringAttr::get(analysis.kernel->getContext(), plan.vectorDim);
-    int64_t extent = *analysis.dims.extent(dim);
+    int64_t extent = *extentOf(dim);
     int64_t wanted = pins.unroll ? pins.unroll : expensive ? 2 : 4;
+    // Running results of all roots take half of the registers at most.
+    if (!pins.unroll)
+      wanted = std::clamp<int64_t>(
+          target.vectorRegisters / (2 * std::max<int64_t>(runningResults(), 1)),
+          1, wanted);
     if (llvm::any_of(phase.roots,
                      [](const Root &root) {
                        return root.kind == Root::Kind::ArgReduce;
                      }) &&
         !pins.unroll)
       wanted = 2;
+    // Rows share what is loaded, and need registers for it.
+    if (tileDim && !pins.unroll)
+      wanted = std::max<int64_t>(1, (target.vectorRegisters >= 32 ? 4 : 2) /
+                                        registersPerVector(tiled));
     // The vectors of a scan depend on each other.
-    if (phase.roots[0].kind == Root::Kind::Scan &&
-        llvm::is_contained(phase.reduced, dim))
+    bool isChained = phase.roots[0].kind == Root::Kind::Scan &&
+                     llvm::is_contained(phase.reduced, dim);
+    if (isChained)
       wanted = 1;
     int64_t vectors = std::max<int64_t>(1, extent / plan.lanes);
     plan.unroll = pins.unroll ? pins.unroll : std::min(wanted, vectors);
-    if (pins.unroll > 1 && wanted == 1)
+    if (pins.unroll > 1 && isChained)
       plan.pinConflict =
           "the vectors of a scan depend on each other and cannot "
           "be unrolled";
@@ -243,6 +259,114 @@ private:
                           : pins.unroll    ? "fixed by the schedule"
                           : expensive      ? "long chains of arithmetic"
                                            : "cheap elements"));
+  }
+
+  /// Finds the contraction of the phase, and the dimension of its result along
+  /// which the vectors that are loaded can serve several rows.
+  void findTile() {
+    if (plan.vectorDim.empty() || phase.roots.size() != 1 ||
+        llvm::none_of(phase.kept,
+                      [&](StringAttr dim) { return dim == plan.vectorDim; }))
+      return;
+    tiled = dyn_cast_or_null<tile::ContractOp>(phase.roots[0].op);
+    if (!tiled || tiled.getOrder() == tile::Order::Tree)
+      return;
+    // Without fused multiply-adds an ordered contraction calls a function for
+    // each element: no registers are kept across it.
+    bool isFloat = isa<FloatType>(tile::getElement(tiled.getType()));
+    if (isFloat && !target.hasFma && tiled.getOrder() != tile::Order::Unordered)
+      return;
+    auto varies = [](Value operand, StringRef dim) {
+      return llvm::any_of(tile::getDims(operand.getType()),
+                          [&](StringAttr other) { return other == dim; });
+    };
+    vectorOperand = varies(tiled.getRhs(), plan.vectorDim) ? 1 : 0;
+    Value along = tiled->getOperand(vectorOperand);
+    for (StringAttr dim : phase.kept)
+      if (dim != plan.vectorDim && !varies(along, dim) &&
+          extentOf(dim).value_or(0) >= 2)
+        tileDim = dim;
+  }
+
+  /// Values that are carried from one vector to the next.
+  int64_t runningResults() const {
+    int64_t count = 0;
+    for (const Root &root : phase.roots) {
+      auto reduce = dyn_cast_or_null<tile::ReduceOp>(root.op);
+      if (root.kind == Root::Kind::Reduce)
+        count += int64_t(reduce.getInputs().size()) *
+                 (reduce.getCombiner() == tile::Combiner::Add ? 1 : 2);
+    }
+    return count;
+  }
+
+  /// The registers that one vector of results takes.
+  int64_t registersPerVector(tile::ContractOp contract) const {
+    Type element = tile::getElement(contract.getType());
+    int64_t bits = element.isIndex() ? 64 : element.getIntOrFloatBitWidth();
+    return std::max<int64_t>(1, plan.lanes * bits / target.vectorBits);
+  }
+
+  /// Rows of the result that are computed together. Their accumulators, the
+  /// vectors and one element of each row in turn have to fit the registers.
+  void chooseTile() {
+    if (!tileDim)
+      return;
+    int64_t extent = *extentOf(tileDim);
+    // Cycles of one step of the contraction: two multiply-adds or two loads in
+    // each, and the latency of a multiply-add between two of one accumulator.
+    auto cycles = [&](int64_t rows) {
+      double products = 0.5 * double(rows * plan.unroll);
+      double loads = 0.5 * double(rows + plan.unroll);
+      return std::max({products, loads, 4.0}) + 0.2 * loads;
+    };
+    auto registers = [&](int64_t rows) {
+      return (rows * plan.unroll + plan.unroll + 1) * registersPerVector(tiled);
+    };
+    double least = std::numeric_limits<double>::max();
+    for (int64_t rows = 1; rows <= std::min<int64_t>(extent, 16); ++rows) {
+      if (rows > 1 && registers(rows) >= target.vectorRegisters)
+        break;
+      int64_t rest = extent % rows;
+      double total =
+          double(extent / rows) * cycles(rows) + (rest ? cycles(rest) : 0);
+      if (total < least) {
+        least = total;
+        plan.tileRows = rows;
+      }
+    }
+    if (plan.tileRows == 1)
+      return;
+    plan.tileDim = tileDim.getValue().str();
+    reason("tile.rows", Twine(plan.tileRows) + " of '" + plan.tileDim +
+                            "' together: " + Twine(registers(plan.tileRows)) +
+                            " of " + Twine(target.vectorRegisters) +
+                            " registers");
+    choosePacking(extent / plan.tileRows);
+  }
+
+  /// Whether the operand with the vectors is copied before it is used: all of
+  /// it is read again for every group of rows, and where its lines lie far
+  /// apart they displace each other in the caches.
+  void choosePacking(int64_t uses) {
+    constexpr int64_t fewUses = 5;
+    Value operand = tiled->getOperand(vectorOperand);
+    Operation *op = operand.getDefiningOp();
+    std::optional<int64_t> elements =
+        analysis.dims.elements(tile::getDims(operand.getType()));
+    if (!op || !isDeferred(op) || analysis.phases.isMaterialized(operand) ||
+        !elements || uses < fewUses)
+      return;
+    Type element = tile::getElement(operand.getType());
+    int64_t size =
+        element.isIndex() ? 8 : (element.getIntOrFloatBitWidth() + 7) / 8;
+    if (*elements > target.l2Bytes / 2 / size ||
+        *elements <= target.l1Bytes / 2 / size)
+      return;
+    plan.packedOperand = vectorOperand;
+    reason("pack.operand", "its " + Twine(*elements * size) +
+                               " bytes are read " + Twine(uses) +
+                               " times, from memory of their own");
   }
 
   void chooseTail() {
@@ -292,7 +416,7 @@ private:
     double elements = 1;
     for (StringAttr dim :
          llvm::concat<const StringAttr>(phase.kept, phase.reduced))
-      elements *= double(analysis.dims.extent(dim).value_or(16));
+      elements *= double(extentOf(dim).value_or(16));
     double perElement = 0.005 * double(values) +
                         0.02 * double(accesses.size()) +
                         0.12 * double(expensive);
@@ -305,6 +429,11 @@ private:
   const Target &target;
   const Pins &pins;
   SmallVector<Access> accesses;
+  /// The contraction whose result is tiled, and along which dimension.
+  tile::ContractOp tiled;
+  StringAttr tileDim;
+  /// Its operand that varies along the vector dimension.
+  int vectorOperand = 0;
   bool hasNarrow = false;
   int64_t expensive = 0;
   int64_t values = 0;
@@ -324,6 +453,8 @@ std::string Plan::summary() const {
     if (!text.empty())
       text += " | ";
     text += stage.grid.empty() ? "one program" : "parallel " + stage.grid;
+    if (stage.order.together > 1)
+      text += " x" + std::to_string(stage.order.together);
     for (const NestPlan &nest : stage.nests) {
       text += "; " + nest.roots + " over " + nest.space;
       if (nest.vectorDim.empty())
@@ -331,7 +462,10 @@ std::string Plan::summary() const {
       else
         text += " (" + nest.vectorDim + " x" + std::to_string(nest.lanes) +
                 (nest.unroll > 1 ? " x" + std::to_string(nest.unroll) : "") +
-                ")";
+                (nest.tileRows > 1 ? ", " + nest.tileDim + " x" +
+                                         std::to_string(nest.tileRows)
+                                   : "") +
+                (nest.packedOperand >= 0 ? ", packed" : "") + ")";
     }
   }
   return text;

@@ -83,6 +83,9 @@ private:
     line(0, "stage    {}: {} programs over {}, {} bytes of scratch",
          text(stage["symbol"]), text(stage["programs"]),
          grid.empty() ? "nothing" : grid, text(stage["scratch_bytes"]));
+    if (stage["programs_together"].get<int64_t>() > 1)
+      line(1, "{} programs advance together, phase by phase",
+           text(stage["programs_together"]));
     if (stage["nests"].empty() &&
         text(stage["symbol"]).starts_with(text(report["kernel"]) + "_stage"))
       line(1, "not vectorized: a program handles single elements; with blocks "
@@ -96,6 +99,9 @@ private:
         line(2, "vectors of {} along {}, {} per iteration, tail by {}",
              text(nest["lanes"]), text(nest["vector_dimension"]),
              text(nest["vectors_per_iteration"]), text(nest["tail"]));
+      if (!nest["tiled_dimension"].is_null())
+        line(2, "{} rows along {} together", text(nest["rows_per_iteration"]),
+             text(nest["tiled_dimension"]));
       line(2, "predicted {:.0f} ns per program",
            nest["predicted_ns"].get<double>());
       for (const Json &reason : nest["reasons"])

@@ -15,6 +15,29 @@ using namespace mlir;
 
 namespace tessera {
 
+/// Whether the coordinates that this nest runs over keep the axis inside,
+/// though the whole extent of its dimension would not.
+bool NestEmitter::staysInside(const Access &access, unsigned axis) const {
+  const Access::Axis &described = access.axes[axis];
+  if (!described.dim || described.step != 1)
+    return false;
+  int64_t last = 0;
+  if (described.offset) {
+    if (isa<RankedTensorType>(described.offset.getType()))
+      return false;
+    IndexRange offset = r.analysis.dims.range(described.offset);
+    if (!offset.known || offset.low < 0)
+      return false;
+    last = offset.high;
+  }
+  for (const Level &level : levels)
+    if (level.dim == described.dim)
+      return level.extent &&
+             !__builtin_add_overflow(last, *level.extent - 1, &last) &&
+             last < r.analysis.accesses.extent(access, axis);
+  return false;
+}
+
 NestEmitter::Address NestEmitter::address(const Access &access) {
   Address result;
   const AccessAnalysis &accesses = r.analysis.accesses;
@@ -48,7 +71,7 @@ NestEmitter::Address NestEmitter::address(const Access &access) {
         position = emit.add(position, extra);
       }
     }
-    if (accesses.needsCheck(access, axis)) {
+    if (accesses.needsCheck(access, axis) && !staysInside(access, axis)) {
       Value indices = emit.toI64(position);
       if (lanePart)
         indices = emit.add(emit.splat(indices, lanes), lanePart);

@@ -10,6 +10,9 @@
 
 #include "llvm/ADT/ScopeExit.h"
 
+#include <algorithm>
+#include <utility>
+
 using namespace mlir;
 
 namespace tessera {
@@ -216,14 +219,33 @@ void Realizer::emitCheck(Value wrong, Error error) {
 // Steps
 //===----------------------------------------------------------------------===//
 
-void Realizer::runPhase(const Phase &phase) {
+NestPlan Realizer::plannedNest(const Phase &phase) {
   NestPlan nest = planNest(phase, analysis, target, pins);
-  nanoseconds += nest.nanoseconds * repeats;
   if (!nest.pinConflict.empty())
     fail(phase.roots[0].op, "unsupported.pin",
          "a schedule pin cannot be honoured: " + nest.pinConflict);
+  return nest;
+}
+
+void Realizer::record(const NestPlan &nest) {
+  nanoseconds += nest.nanoseconds * repeats;
   plan.nests.push_back(nest);
+}
+
+void Realizer::runPhase(const Phase &phase) {
+  NestPlan nest = plannedNest(phase);
+  Value packed;
+  if (nest.packedOperand >= 0 && !checksOnly) {
+    Operation *op = phase.roots[0].op;
+    packed = op->getOperand(nest.packedOperand);
+    TileBuffer buffer = allocate(packed.getType(), "packed operand", op);
+    materializeInto(packed, buffer);
+    setBuffer(packed, buffer);
+  }
+  record(nest);
   NestEmitter(*this, phase, nest).run();
+  if (packed)
+    buffers.erase(packed);
 }
 
 void Realizer::materializeInto(Value tile, const TileBuffer &buffer) {
@@ -318,33 +340,107 @@ void Realizer::runImmediate(Operation &op) {
   }
 }
 
-void Realizer::runParallel(tile::ParallelOp op, Value first, Value last) {
-  SmallVector<Value> sizes;
-  Value total = emit.index(1);
-  for (Attribute dim : op.getDims()) {
-    sizes.push_back(extent(cast<StringAttr>(dim)));
-    total = emit.mul(total, sizes.back());
+void Realizer::bindProgram(tile::ParallelOp op, Value number) {
+  for (int64_t axis = int64_t(op.getDims().size()) - 1; axis >= 0; --axis) {
+    Value coordinate = number;
+    if (axis > 0) {
+      Value size = extent(cast<StringAttr>(op.getDims()[axis]));
+      coordinate = b.create<arith::RemUIOp>(emit.loc, number, size);
+      number = b.create<arith::DivUIOp>(emit.loc, number, size);
+    }
+    setScalar(op.getBody().getArgument(axis), coordinate);
   }
-  if (!first)
-    first = emit.index(0);
-  auto loop =
-      b.create<scf::ForOp>(emit.loc, first, last ? last : total, emit.index(1));
+}
+
+void Realizer::runParallel(tile::ParallelOp op, Value first, Value last) {
+  Value total = emit.index(1);
+  for (Attribute dim : op.getDims())
+    total = emit.mul(total, extent(cast<StringAttr>(dim)));
   double outerRepeats = repeats;
   if (!last)
     repeats *= double(constantIndexOr(total, 1));
   auto restore = llvm::make_scope_exit([&] { repeats = outerRepeats; });
+
+  std::vector<Step> steps = analysis.phases.schedule(op.getBody().front());
+  std::vector<NestPlan> nests;
+  GridPlan order;
+  if (!checksOnly) {
+    for (const Step &step : steps)
+      if (!step.immediate)
+        nests.push_back(plannedNest(step.phase));
+    order = planGrid(op, steps, nests, analysis);
+  }
+  if (last)
+    plan.order = order;
+  if (!first)
+    first = emit.index(0);
+  if (!last)
+    last = total;
+  if (order.together == 1)
+    return runPrograms(op, first, last, 1, steps, {});
+  for (const NestPlan &nest : nests)
+    record(nest);
+  Value together = emit.index(order.together);
+  Value count = b.create<arith::SubIOp>(emit.loc, last, first);
+  Value groups = b.create<arith::DivSIOp>(emit.loc, count, together);
+  Value middle = emit.add(first, emit.mul(groups, together));
+  // The programs that are left over take the memory of the others.
+  const int64_t scratchBefore = scratchSize;
+  const size_t listed = bufferSizes.size();
+  runPrograms(op, first, middle, order.together, steps, nests);
+  for (size_t i = listed; i < bufferSizes.size(); ++i)
+    bufferSizes[i].second *= order.together;
+  const auto sizes = bufferSizes;
+  const int64_t scratchTogether = std::exchange(scratchSize, scratchBefore);
+  runPrograms(op, middle, last, 1, steps, nests);
+  scratchSize = std::max(scratchSize, scratchTogether);
+  bufferSizes = sizes;
+}
+
+void Realizer::runPrograms(tile::ParallelOp op, Value first, Value last,
+                           int64_t together, const std::vector<Step> &steps,
+                           const std::vector<NestPlan> &nests) {
+  auto loop = b.create<scf::ForOp>(emit.loc, first, last, emit.index(together));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(loop.getBody()->getTerminator());
-  Value rest = loop.getInductionVar();
-  for (int64_t axis = int64_t(sizes.size()) - 1; axis >= 0; --axis) {
-    Value coordinate = rest;
-    if (axis > 0) {
-      coordinate = b.create<arith::RemUIOp>(emit.loc, rest, sizes[axis]);
-      rest = b.create<arith::DivUIOp>(emit.loc, rest, sizes[axis]);
-    }
-    setScalar(op.getBody().getArgument(axis), coordinate);
+  if (nests.empty()) {
+    bindProgram(op, loop.getInductionVar());
+    runBlock(op.getBody().front());
+    return;
   }
-  runBlock(op.getBody().front());
+  // What each program has computed so far.
+  struct Program {
+    llvm::DenseMap<Value, Value> scalars;
+    llvm::DenseMap<Value, TileBuffer> buffers;
+  };
+  std::vector<Program> programs(together, {scalars, buffers});
+  auto inProgram = [&](int64_t number, llvm::function_ref<void()> body) {
+    const size_t listed = bufferSizes.size();
+    std::swap(scalars, programs[number].scalars);
+    std::swap(buffers, programs[number].buffers);
+    body();
+    std::swap(scalars, programs[number].scalars);
+    std::swap(buffers, programs[number].buffers);
+    // What is kept is listed once, for all of them.
+    if (number > 0)
+      bufferSizes.resize(listed);
+  };
+  for (int64_t program = 0; program < together; ++program)
+    inProgram(program, [&] {
+      bindProgram(op, emit.add(loop.getInductionVar(), emit.index(program)));
+    });
+  auto nest = nests.begin();
+  for (const Step &step : steps) {
+    for (int64_t program = 0; program < together; ++program)
+      inProgram(program, [&] {
+        if (step.immediate)
+          runImmediate(*step.immediate);
+        else
+          NestEmitter(*this, step.phase, *nest).run();
+      });
+    if (!step.immediate)
+      ++nest;
+  }
 }
 
 //===----------------------------------------------------------------------===//

@@ -34,7 +34,17 @@ NestEmitter::NestEmitter(Realizer &realizer, const Phase &phase,
   for (StringAttr dim : llvm::concat<StringAttr>(kept, reduced)) {
     if (dim == vectorDim)
       vectorLevel = levels.size();
-    levels.emplace_back().dim = dim;
+    if (plan.tileRows > 1 && dim.getValue() == plan.tileDim)
+      tileLevel = levels.size();
+    Level &level = levels.emplace_back();
+    level.dim = dim;
+    level.extent = r.checksOnly ? r.constantExtent(dim)
+                                : r.analysis.phases.liveExtent(phase, dim);
+    // A limit that is computed after this phase comes too late.
+    if (!r.checksOnly && dim != vectorDim)
+      if (LiveLimit limit = r.analysis.phases.liveLimit(phase, dim);
+          limit.known && r.hasScalar(limit.offset))
+        level.limit = limit;
   }
 }
 
@@ -57,30 +67,40 @@ static void unflatten(ValueRange flat,
     }
 }
 
-void NestEmitter::enter(unsigned level, Value coordinate, int64_t copyCount) {
+void NestEmitter::enter(unsigned level, Value coordinate) {
   levels[level].coordinate = coordinate;
   for (unsigned inner = level; inner < levels.size(); ++inner) {
-    int64_t slots = vectorLevel >= 0 && int(inner) >= vectorLevel
-                        ? std::max(copyCount, copies)
-                        : 1;
     levels[inner].cache.clear();
-    levels[inner].cache.resize(slots);
+    levels[inner].cache.resize(std::max<int64_t>(plan.unroll, 1) *
+                               std::max<int64_t>(plan.tileRows, 1));
     if (inner > level)
       levels[inner].anchor = nullptr;
   }
 }
 
+/// Where a loop of a level ends: at `last`, or before, where nothing after it
+/// is stored.
+Value NestEmitter::end(unsigned level, int64_t last) {
+  Value constant = emit.index(last);
+  const LiveLimit &limit = levels[level].limit;
+  if (!limit.known)
+    return constant;
+  Value left = b.create<arith::SubIOp>(emit.loc, emit.index(limit.viewExtent),
+                                       r.scalar(limit.offset));
+  return b.create<arith::MinSIOp>(emit.loc, constant, left);
+}
+
 void NestEmitter::loop(unsigned level, int64_t first, int64_t trips,
-                       int64_t step, int64_t copyCount, States *states,
+                       int64_t step, int64_t vectorCount, States *states,
                        function_ref<void()> body) {
   if (trips == 0)
     return;
-  int64_t savedCopies = copies;
-  copies = copyCount;
+  int64_t savedVectors = vectors;
+  vectors = vectorCount;
   if (trips == 1) {
-    enter(level, emit.index(first), copyCount);
+    enter(level, emit.index(first));
     body();
-    copies = savedCopies;
+    vectors = savedVectors;
     return;
   }
   SmallVector<Value> inits;
@@ -88,7 +108,7 @@ void NestEmitter::loop(unsigned level, int64_t first, int64_t trips,
     flatten(*states, inits);
   Value lower = emit.index(first);
   Value upper = trips < 0 ? r.extent(levels[level].dim)
-                          : emit.index(first + trips * step);
+                          : end(level, first + trips * step);
   auto forOp =
       b.create<scf::ForOp>(emit.loc, lower, upper, emit.index(step), inits);
   if (!levels[level].anchor)
@@ -106,7 +126,7 @@ void NestEmitter::loop(unsigned level, int64_t first, int64_t trips,
       position = b.create<arith::SubIOp>(
           emit.loc, emit.add(r.extent(levels[level].dim), emit.index(-1)),
           position);
-    enter(level, position, copyCount);
+    enter(level, position);
     body();
     if (!inits.empty()) {
       SmallVector<Value> yielded;
@@ -116,7 +136,18 @@ void NestEmitter::loop(unsigned level, int64_t first, int64_t trips,
   }
   if (states)
     unflatten(forOp.getResults(), *states);
-  copies = savedCopies;
+  vectors = savedVectors;
+}
+
+/// The tiled level: groups of rows, then the rest as a smaller group.
+void NestEmitter::emitTiledLevel(unsigned level, function_ref<void()> inner) {
+  int64_t extent = *levels[level].extent;
+  int64_t groups = extent / plan.tileRows, rest = extent % plan.tileRows;
+  rows = plan.tileRows;
+  loop(level, 0, groups, plan.tileRows, vectors, nullptr, inner);
+  rows = std::max<int64_t>(rest, 1);
+  loop(level, extent - rest, rest > 0, rest, vectors, nullptr, inner);
+  rows = 1;
 }
 
 bool NestEmitter::isReversed() const {
@@ -135,18 +166,19 @@ void NestEmitter::emitLevel(unsigned level) {
     return emitBody(nullptr);
   auto inner = [&] { emitLevel(level + 1); };
   levels[level].anchor = nullptr;
-  if (int(level) != vectorLevel) {
-    std::optional<int64_t> extent = r.constantExtent(levels[level].dim);
-    return loop(level, 0, extent.value_or(-1), 1, copies, nullptr, inner);
-  }
-  int64_t extent = *r.constantExtent(vectorDim);
+  if (int(level) == tileLevel)
+    return emitTiledLevel(level, inner);
+  if (int(level) != vectorLevel)
+    return loop(level, 0, levels[level].extent.value_or(-1), 1, vectors,
+                nullptr, inner);
+  int64_t extent = *levels[level].extent;
   int64_t group = plan.lanes * plan.unroll;
   int64_t groups = extent / group;
-  int64_t vectors = extent % group / plan.lanes;
+  int64_t single = extent % group / plan.lanes;
   int64_t tail = extent % plan.lanes;
   lanes = plan.lanes;
   loop(level, 0, groups, group, plan.unroll, nullptr, inner);
-  loop(level, groups * group, vectors, plan.lanes, 1, nullptr, inner);
+  loop(level, groups * group, single, plan.lanes, 1, nullptr, inner);
   if (plan.tail == TailForm::Mask) {
     mask = emit.prefixMask(emit.index(tail), lanes);
     loop(level, extent - tail, tail > 0, plan.lanes, 1, nullptr, inner);
@@ -193,7 +225,7 @@ NestEmitter::State NestEmitter::mergeStates(ValueRange x, ValueRange y) {
 
 void NestEmitter::emitReduction() {
   bool isVector = vectorLevel >= int(keptLevels);
-  int64_t count = copies;
+  int64_t count = copies();
   if (isVector) {
     lanes = plan.lanes;
     int64_t extent = *r.constantExtent(vectorDim);
@@ -216,12 +248,12 @@ void NestEmitter::emitReducedLevel(unsigned level, States &states) {
   levels[level].anchor = nullptr;
   if (int(level) != vectorLevel) {
     std::optional<int64_t> extent = r.constantExtent(levels[level].dim);
-    return loop(level, 0, extent.value_or(-1), 1, copies, &states, inner);
+    return loop(level, 0, extent.value_or(-1), 1, vectors, &states, inner);
   }
   int64_t extent = *r.constantExtent(vectorDim);
   int64_t group = plan.lanes * plan.unroll;
   int64_t groups = extent / group;
-  int64_t vectors = extent % group / plan.lanes;
+  int64_t single = extent % group / plan.lanes;
   int64_t tail = extent % plan.lanes;
   if (plan.sumBlock > 0)
     emitBlockedSum(level, groups, states);
@@ -230,7 +262,7 @@ void NestEmitter::emitReducedLevel(unsigned level, States &states) {
   // The rest uses the first partial result only.
   States first{states[0]};
   auto innerFirst = [&] { emitReducedLevel(level + 1, first); };
-  loop(level, groups * group, vectors, plan.lanes, 1, &first, innerFirst);
+  loop(level, groups * group, single, plan.lanes, 1, &first, innerFirst);
   if (plan.tail == TailForm::Mask && tail > 0) {
     mask = emit.prefixMask(emit.index(tail), lanes);
     loop(level, extent - tail, 1, plan.lanes, 1, &first, innerFirst);
@@ -250,15 +282,15 @@ void NestEmitter::emitBlockedSum(unsigned level, int64_t groups,
   auto outer = b.create<scf::ForOp>(emit.loc, emit.index(0), end,
                                     emit.index(plan.sumBlock * group), inits);
   levels[level].anchor = outer;
-  int64_t savedCopies = copies;
-  copies = plan.unroll;
+  int64_t savedVectors = vectors;
+  vectors = plan.unroll;
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToEnd(outer.getBody());
     States total = states;
     unflatten(outer.getRegionIterArgs(), total);
     States block;
-    for (copy = 0; copy < copies; ++copy)
+    for (copy = 0; copy < vectors; ++copy)
       block.push_back(initialState(/*isFirst=*/false));
     copy = 0;
     SmallVector<Value> blockInits;
@@ -272,7 +304,7 @@ void NestEmitter::emitBlockedSum(unsigned level, int64_t groups,
       OpBuilder::InsertionGuard innerGuard(b);
       b.setInsertionPointToEnd(inner.getBody());
       unflatten(inner.getRegionIterArgs(), block);
-      enter(level, inner.getInductionVar(), plan.unroll);
+      enter(level, inner.getInductionVar());
       emitReducedLevel(level + 1, block);
       SmallVector<Value> yielded;
       flatten(block, yielded);
@@ -284,7 +316,7 @@ void NestEmitter::emitBlockedSum(unsigned level, int64_t groups,
       llvm::append_range(yielded, mergeStates(sum, part));
     b.create<scf::YieldOp>(emit.loc, yielded);
   }
-  copies = savedCopies;
+  vectors = savedVectors;
   unflatten(outer.getResults(), states);
 }
 
@@ -350,7 +382,7 @@ void NestEmitter::finishReduction(States &states) {
 }
 
 void NestEmitter::emitBody(States *states) {
-  for (copy = 0; copy < copies; ++copy) {
+  for (copy = 0; copy < copies(); ++copy) {
     State next;
     for (auto [number, root] : llvm::enumerate(phase->roots)) {
       switch (root.kind) {

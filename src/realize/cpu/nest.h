@@ -7,9 +7,11 @@
 //
 // A nest has one level per dimension of the phase's space: the kept dimensions,
 // then the reduced ones. At most one level is the vector level; its loop runs
-// over groups of `unroll` vectors ("copies"), then single vectors, then the
-// tail. Values that do not depend on the inner levels are emitted once, before
-// the loop of the next level (its anchor), so hoisting is by construction.
+// over groups of `unroll` vectors, then single vectors, then the tail. Beside
+// it one other kept level may be tiled: its loop runs over groups of `tileRows`
+// coordinates. What is emitted for one vector of one row is a "copy"; values
+// that do not depend on the inner levels are emitted once, before the loop of
+// the next level (its anchor), so hoisting is by construction.
 //
 //===----------------------------------------------------------------------===//
 
@@ -90,15 +92,20 @@ public:
   /// Lanes of the code being emitted, and the active ones (null: all).
   int64_t lanes = 1;
   mlir::Value mask;
-  /// The vector, of those of one iteration, being emitted.
+  /// What is being emitted, of the copies of one iteration: its vectors, row by
+  /// row.
   int64_t copy = 0;
 
 private:
   struct Level {
     mlir::StringAttr dim;
+    /// Coordinates that are run over; std::nullopt if data decides.
+    std::optional<int64_t> extent;
+    /// What ends them earlier in some programs.
+    LiveLimit limit;
     mlir::Value coordinate;
     mlir::Operation *anchor = nullptr;
-    /// Values that depend on this level and outer ones, per copy.
+    /// Values that depend on this level and outer ones, by slotOf().
     llvm::SmallVector<llvm::DenseMap<mlir::Value, mlir::Value>, 4> cache;
   };
   using State = llvm::SmallVector<mlir::Value>;
@@ -142,24 +149,34 @@ private:
   State initialState(bool isFirst);
   State mergeStates(mlir::ValueRange a, mlir::ValueRange b);
   int levelOf(mlir::Value tile);
+  int64_t vectorOf(int64_t number) const { return number % vectors; }
+  int64_t rowOf(int64_t number) const { return number / vectors; }
+  int64_t copies() const { return vectors * rows; }
+  int64_t slotOf(mlir::Value tile) const;
   mlir::Value *cached(mlir::Value tile, int level);
   llvm::SmallVector<mlir::Value> sources(mlir::Value tile);
   void evaluateAtLevel(mlir::Value tile, int level);
   bool isReversed() const;
 
-  /// A loop over [0, count) by `step` that carries states; emits straight-line
-  /// code for a single trip.
-  void loop(unsigned level, int64_t first, int64_t count, int64_t step,
-            int64_t copies, States *states, llvm::function_ref<void()> body);
-  void enter(unsigned level, mlir::Value coordinate, int64_t copyCount);
+  /// A loop over `trips` coordinates from `first` on by `step` that carries
+  /// states; emits straight-line code for a single trip. Each iteration has
+  /// `vectorCount` vectors.
+  void loop(unsigned level, int64_t first, int64_t trips, int64_t step,
+            int64_t vectorCount, States *states,
+            llvm::function_ref<void()> body);
+  void enter(unsigned level, mlir::Value coordinate);
+  mlir::Value end(unsigned level, int64_t last);
+  bool staysInside(const Access &access, unsigned axis) const;
+  void emitTiledLevel(unsigned level, llvm::function_ref<void()> inner);
 
   const Phase *phase = nullptr;
   NestPlan plan;
   mlir::StringAttr vectorDim;
-  int vectorLevel = -1;
+  int vectorLevel = -1, tileLevel = -1;
   llvm::SmallVector<Level> levels;
   unsigned keptLevels = 0;
-  int64_t copies = 1;
+  /// Vectors, and rows of the tiled level, in the iteration being emitted.
+  int64_t vectors = 1, rows = 1;
   llvm::SmallVector<std::unique_ptr<Accumulator>> accumulators;
   llvm::SmallVector<unsigned> accumulatorSizes;
   llvm::DenseSet<mlir::Value> evaluatedHere;

@@ -96,6 +96,10 @@ public:
 
   // Shared state.
   mlir::Value scalar(mlir::Value tileScalar);
+  /// Whether it has been computed.
+  bool hasScalar(mlir::Value tileScalar) const {
+    return scalars.contains(tileScalar);
+  }
   void setScalar(mlir::Value tileScalar, mlir::Value emitted) {
     scalars[tileScalar] = emitted;
   }
@@ -129,6 +133,7 @@ public:
     buffers[tile] = std::move(buffer);
   }
 
+  /// Plans and emits a phase.
   void runPhase(const Phase &phase);
   /// Evaluates a tile into a buffer of its dimensions.
   void materializeInto(mlir::Value tile, const TileBuffer &buffer);
@@ -144,6 +149,15 @@ private:
   void runStep(const Step &step);
   void runImmediate(mlir::Operation &op);
   void runParallel(tile::ParallelOp op, mlir::Value begin, mlir::Value end);
+  /// The loop over the programs [first, last) of a grid, a multiple of
+  /// `together`, that many in each iteration: phase by phase if there are
+  /// several.
+  void runPrograms(tile::ParallelOp op, mlir::Value first, mlir::Value last,
+                   int64_t together, const std::vector<Step> &steps,
+                   const std::vector<NestPlan> &nests);
+  void bindProgram(tile::ParallelOp op, mlir::Value number);
+  NestPlan plannedNest(const Phase &phase);
+  void record(const NestPlan &nest);
   template <typename Loop> void runLoop(Loop op);
   void runFold(tile::FoldOp op);
   void runTreeFold(tile::FoldOp op);

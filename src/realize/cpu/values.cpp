@@ -30,18 +30,33 @@ Value NestEmitter::coordinate(StringAttr dim) {
   for (auto [number, level] : llvm::enumerate(levels)) {
     if (level.dim != dim)
       continue;
-    if (int(number) == vectorLevel && copy > 0)
-      return emit.add(level.coordinate, emit.index(copy * lanes));
-    return level.coordinate;
+    int64_t ahead = 0;
+    if (int(number) == vectorLevel)
+      ahead = vectorOf(copy) * lanes;
+    else if (int(number) == tileLevel)
+      ahead = rowOf(copy);
+    return ahead == 0 ? level.coordinate
+                      : emit.add(level.coordinate, emit.index(ahead));
   }
   r.fail(nullptr, "internal.coordinate",
          "dimension '" + dim.getValue() + "' has no loop here");
   return emit.index(0);
 }
 
+/// Copies that differ in what the tile does not depend on share its value.
+int64_t NestEmitter::slotOf(Value tile) const {
+  int64_t slot = 0;
+  for (StringAttr dim : tile::getDims(tile.getType())) {
+    if (vectorLevel >= 0 && dim == levels[vectorLevel].dim)
+      slot += vectorOf(copy);
+    else if (tileLevel >= 0 && dim == levels[tileLevel].dim)
+      slot += rowOf(copy) * plan.unroll;
+  }
+  return slot;
+}
+
 Value *NestEmitter::cached(Value tile, int level) {
-  int64_t slot = vectorLevel >= 0 && level >= vectorLevel ? copy : 0;
-  auto &cache = levels[level].cache[slot];
+  auto &cache = levels[level].cache[slotOf(tile)];
   auto it = cache.find(tile);
   return it == cache.end() ? nullptr : &it->second;
 }
@@ -112,8 +127,7 @@ void NestEmitter::evaluateAtLevel(Value tile, int level) {
   const TileBuffer *buffer = r.findBuffer(tile);
   Value result = buffer && !evaluatedHere.contains(tile) ? readBuffer(*buffer)
                                                          : evaluate(tile);
-  int64_t slot = vectorLevel >= 0 && level >= vectorLevel ? copy : 0;
-  levels[level].cache[slot][tile] = result;
+  levels[level].cache[slotOf(tile)][tile] = result;
 }
 
 Value NestEmitter::evaluate(Value tile) {

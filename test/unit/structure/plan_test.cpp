@@ -1,0 +1,164 @@
+//===- test/unit/structure/plan_test.cpp - What is planned when -----------===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Plans by their summaries, which say what was applied.
+//
+//===----------------------------------------------------------------------===//
+
+#include "stages.h"
+
+#include "tessera/dsl.h"
+
+#include <gmock/gmock.h>
+
+namespace tessera::structuretest {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+
+std::string planOf(const char *name, int64_t rows, int64_t cols) {
+  const kernels::Operator *op = kernels::findOperator(name);
+  EXPECT_NE(op, nullptr) << name;
+  if (!op)
+    return {};
+  return emit(*op, {.dims = rowsOf(rows, cols), .isa = Isa::Avx2}).plan;
+}
+
+// The mean of the centred row and its mean square need no result of each other,
+// whatever is computed from the first in between.
+TEST(PlanShape, IndependentSumsShareALoop) {
+  EXPECT_THAT(planOf("layer_norm", 129, 768),
+              HasSubstr("reduce add, reduce add over +cols"));
+}
+
+TEST(PlanShape, ScalarArithmeticBetweenSumsDoesNotSplitThem) {
+  Kernel moments =
+      kernel("moments", "x, y", [](View<const float, 2> x, View<float, 1> y) {
+        for (auto row : parallel(dim("rows", x.extent(0)))) {
+          Dim cols = dim("cols", x.extent(1));
+          auto v = load(x(row, cols));
+          auto root = sqrt(sum(v, cols)) + 1.0f;
+          store(y(row), root * sum(v * v, cols));
+        }
+      });
+  auto program = Program::fromKernel(moments, {});
+  ASSERT_TRUE(program.ok()) << program.error().str();
+  EXPECT_THAT(
+      emit(std::move(*program), {.dims = rowsOf(16, 768), .isa = Isa::Avx2})
+          .plan,
+      HasSubstr("reduce add, reduce add over +cols"));
+}
+
+// Three loops over a sum of two arrays: the sum is kept by the first.
+TEST(PlanShape, WhatIsLoadedAgainAndAgainIsKept) {
+  std::string plan = planOf("residual_layer_norm", 129, 768);
+  EXPECT_THAT(plan, HasSubstr("keep"));
+  EXPECT_EQ(plan.find("keep"), plan.rfind("keep")) << "only one: " << plan;
+  EXPECT_THAT(planOf("layer_norm", 129, 768), Not(HasSubstr("keep")));
+  EXPECT_THAT(planOf("add_rms_norm", 129, 768), Not(HasSubstr("keep")));
+}
+
+std::string gemmPlan(int64_t m, DType dtype, Isa isa) {
+  return emit(*kernels::findOperator("gemm"),
+              {.dims = {{"m", m}, {"n", 64}, {"k", 64}},
+               .dtype = dtype,
+               .isa = isa})
+      .plan;
+}
+
+// As many rows as the registers hold accumulators for.
+TEST(PlanShape, ContractionsAreTiledByRegisters) {
+  EXPECT_THAT(gemmPlan(64, DType::F32, Isa::Avx2),
+              HasSubstr("(n_block x8 x2, m_block x6)"));
+  if (hostIsa() >= Isa::Avx512)
+    EXPECT_THAT(gemmPlan(64, DType::F32, Isa::Avx512),
+                HasSubstr("(n_block x16 x4, m_block x6)"));
+  // Blocks hang over the end of c: only what is stored is computed.
+  EXPECT_THAT(gemmPlan(3, DType::F32, Isa::Avx2), HasSubstr("m_block x3)"));
+  EXPECT_THAT(gemmPlan(1, DType::F32, Isa::Avx2),
+              HasSubstr("+k (n_block x8 x4)"));
+  // Vectors of eight doubles take two registers each.
+  EXPECT_THAT(gemmPlan(64, DType::F64, Isa::Avx2),
+              HasSubstr("(n_block x8, m_block x"));
+}
+
+// Where all of an operand is read again and again, from beyond the first-level
+// cache, it is copied once; not where it stays near, nor for few rows.
+TEST(PlanShape, FarOperandsArePacked) {
+  auto planFor = [](int64_t m, int64_t k) {
+    return emit(*kernels::findOperator("gemm"),
+                {.dims = {{"m", m}, {"n", 64}, {"k", k}}, .isa = Isa::Avx2})
+        .plan;
+  };
+  EXPECT_THAT(planFor(128, 512), HasSubstr(", packed)"));
+  EXPECT_THAT(planFor(128, 32), Not(HasSubstr("packed")));
+  EXPECT_THAT(planFor(8, 512), Not(HasSubstr("packed")));
+}
+
+// The rows of the last block that are outside are not computed: the loop over
+// groups of rows ends where the view does.
+TEST(PlanShape, LoopsEndWhereNothingIsStored) {
+  Emitted code =
+      emit(*kernels::findOperator("gemm"),
+           {.dims = {{"m", 513}, {"n", 64}, {"k", 64}}, .isa = Isa::Avx2});
+  EXPECT_FALSE(linesWith(code["loops"], "arith.minsi").empty());
+  Emitted even =
+      emit(*kernels::findOperator("gemm"),
+           {.dims = {{"m", 512}, {"n", 64}, {"k", 64}}, .isa = Isa::Avx2});
+  EXPECT_TRUE(linesWith(even["loops"], "scf.if").size() <= 2);
+}
+
+// A row alone has nothing to share vectors with: several chains of
+// multiply-adds hide their latency instead.
+TEST(PlanShape, VectorTimesMatrixIsNotTiled) {
+  Kernel product = kernel(
+      "product", "x, a, y",
+      [](View<const float, 1> x, View<const float, 2> a, View<float, 1> y) {
+        Dim k = dim("rows", a.extent(0)), n = dim("cols", a.extent(1));
+        store(y(n), contract(load(x(k)), load(a(k, n)), k));
+      });
+  auto program = Program::fromKernel(product, {});
+  ASSERT_TRUE(program.ok()) << program.error().str();
+  EXPECT_THAT(
+      emit(std::move(*program), {.dims = rowsOf(64, 96), .isa = Isa::Avx2})
+          .plan,
+      HasSubstr("(cols x8 x4)"));
+}
+
+// The region of a reduction may use what was computed from another one.
+TEST(PlanShape, ReductionsThatUseAResultComeAfterIt) {
+  Kernel capturing =
+      kernel("capturing", "x, y", [](View<const float, 2> x, View<float, 1> y) {
+        for (auto row : parallel(dim("rows", x.extent(0)))) {
+          Dim cols = dim("cols", x.extent(1));
+          auto v = load(x(row, cols));
+          Tile scale = max(v, cols) + 1.0f;
+          store(y(row), reduce(v, cols, 0.0f,
+                               [&](Tile a, Tile b) { return a + b * scale; }));
+        }
+      });
+  auto program = Program::fromKernel(capturing, {});
+  ASSERT_TRUE(program.ok()) << program.error().str();
+  std::string plan =
+      emit(std::move(*program), {.dims = rowsOf(16, 96), .isa = Isa::Avx2})
+          .plan;
+  EXPECT_LT(plan.find("reduce max"), plan.find("reduce custom")) << plan;
+}
+
+TEST(PlanShape, ShortRowsWithReductionsAdvanceTogether) {
+  EXPECT_THAT(planOf("rms_norm", 17, 33), StartsWith("parallel rows x4;"));
+  EXPECT_THAT(planOf("rms_norm", 17, 256), StartsWith("parallel rows x2;"));
+  EXPECT_THAT(planOf("rms_norm", 1024, 4097), StartsWith("parallel rows;"));
+  // Too few rows, and nothing to wait for.
+  EXPECT_THAT(planOf("rms_norm", 3, 33), StartsWith("parallel rows;"));
+  EXPECT_THAT(planOf("swiglu", 17, 33), StartsWith("parallel rows;"));
+}
+
+} // namespace
+} // namespace tessera::structuretest
