@@ -7,6 +7,7 @@
 
 #include "analysis/phases.h"
 
+#include "analysis/evaluation_costs.h"
 #include "dialect/tile_op_lists.h"
 
 #include "llvm/ADT/SmallPtrSet.h"
@@ -234,79 +235,6 @@ void PhaseAnalysis::requireBuffers(Block &block) {
   // Yielded tiles of loops and branches live in buffers of their own; a
   // deferred value among them is evaluated there and needs none here.
 }
-
-namespace {
-
-/// What it costs to evaluate a deferred value once more.
-class EvaluationCosts {
-public:
-  explicit EvaluationCosts(const PhaseAnalysis &phases) : phases(phases) {}
-
-  /// Whether the evaluation includes an expensive op of its own.
-  bool isExpensive(Value value) {
-    SmallVector<Value> stack{value};
-    while (!stack.empty()) {
-      Value part = stack.back();
-      Operation *op = part.getDefiningOp();
-      bool isOwn = isEvaluated(part);
-      bool expensive = isOwn && tessera::isExpensive(op), isReady = true;
-      if (isOwn && !expensive && !known.contains(part))
-        for (Value operand : op->getOperands()) {
-          auto found = known.find(operand);
-          if (found == known.end()) {
-            stack.push_back(operand);
-            isReady = false;
-          } else {
-            expensive |= found->second;
-          }
-        }
-      if (!isReady)
-        continue;
-      known.try_emplace(part, expensive);
-      stack.pop_back();
-    }
-    return known.lookup(value);
-  }
-
-  /// Whether evaluating the value at so many places takes more than to do it
-  /// once, store it, and load it at the others. In loads from the first-level
-  /// cache: a core does two of them in a cycle, beside two operations, and one
-  /// store. What is the same for whole rows of the value is hoisted and free.
-  bool isWorthKeeping(Value value, int64_t places) const {
-    constexpr double operation = 0.5, store = 1.5;
-    constexpr size_t most = 64;
-    size_t rank = tile::getDims(value.getType()).size();
-    double cost = 0;
-    SmallVector<Value> worklist{value};
-    llvm::SmallPtrSet<Value, 16> seen;
-    while (!worklist.empty() && seen.size() < most) {
-      Value part = worklist.pop_back_val();
-      if (!isTile(part) || tile::getDims(part.getType()).size() < rank ||
-          !seen.insert(part).second)
-        continue;
-      Operation *op = part.getDefiningOp();
-      if (!isEvaluated(part) || isa<tile::LoadOp>(op))
-        cost += 1;
-      else if (!isa<tile::BroadcastOp, tile::TransposeOp>(op) &&
-               !op->hasTrait<OpTrait::ConstantLike>())
-        cost += operation;
-      if (isEvaluated(part))
-        llvm::append_range(worklist, op->getOperands());
-    }
-    return double(places - 1) * (cost - 1) > store;
-  }
-
-private:
-  bool isEvaluated(Value value) const {
-    Operation *op = value.getDefiningOp();
-    return op && isDeferred(op) && !phases.isMaterialized(value);
-  }
-
-  const PhaseAnalysis &phases;
-  llvm::DenseMap<Value, bool> known;
-};
-
-} // namespace
 
 void PhaseAnalysis::keepSharedValues(Block &block) {
   std::vector<Step> steps = schedule(block);

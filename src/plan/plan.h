@@ -54,8 +54,8 @@ struct NestPlan {
   /// none.
   std::string tileDim;
   int64_t tileRows = 1;
-  /// The operand of a contraction (0 or 1) that is first copied to memory of its
-  /// own, its vectors side by side; -1 for none.
+  /// The operand of a contraction (0 or 1) that is first copied to memory of
+  /// its own, its vectors side by side; -1 for none.
   int packedOperand = -1;
   /// Iterations of a long summation after which the partial sums are added to
   /// outer ones, so that errors grow with the root of the length; 0 for none.
