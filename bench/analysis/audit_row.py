@@ -194,6 +194,9 @@ class RowAudit:
             self.report("", "dims", f"found no extent of {error.args[0]}, which "
                         f"{self.row['operator']} has")
             return None
+        if not arrays and self.row.get("status") == "failed" and not self.arms:
+            # Nothing was measured: the run ended before this row.
+            return None
         if not arrays:
             self.report("", "operator", f"found {describe(self.row['operator'])}"
                         ", which the table of operators does not have, so that "

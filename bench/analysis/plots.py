@@ -62,8 +62,10 @@ def path_data(match):
     """The same path without what cannot be seen: vertical strokes in short
     form, and each once."""
     data = " ".join(match.group(1).split())
-    strokes = re.sub(r"M ([\d.]+) ([\d.]+) L \1 ([\d.]+) ?(?=M|$)",
-                     r"M\1 \2V\3|", data)
+    # Half a point apart they run into each other.
+    strokes = re.sub(
+        r"M ([\d.]+) ([\d.]+) L \1 ([\d.]+) ?(?=M|$)",
+        lambda m: f"M{round(2 * float(m[1])) / 2:g} {m[2]}V{m[3]}|", data)
     return f'd="{"".join(dict.fromkeys(strokes.split("|")))}"'
 
 

@@ -389,6 +389,15 @@ class Audit(unittest.TestCase):
                         "tessera": "failed", "tessera-again": "failed"}})):
             self.assertEqual(findings_of(document)[0], [])
 
+    def test_a_row_that_the_run_did_not_reach(self):
+        document = copy.deepcopy(BASE)
+        row = next(row for row in document["rows"]
+                   if row["status"] == "not implemented")
+        row.update(status="failed", why="the run ended before this row",
+                   verdict={"bestPeer": "", "overFloor": 0.0, "ratio": 0.0,
+                            "result": "failed"})
+        self.assertEqual(findings_of(document)[0], [])
+
     def test_edited_bytes_are_found(self):
         with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "r.json"
