@@ -263,8 +263,8 @@ def decompressed(path, raw):
 
 
 def load(path, strict=True):
-    """Loads a result file, plain or compressed with xz. With `strict` a wrong digest is an error, otherwise
-    it is noted in the Result."""
+    """Loads a result file, plain or compressed with xz. With `strict` a wrong
+    digest is an error, otherwise it is noted in the Result."""
     try:
         with open(path, "rb") as file:
             raw = file.read()

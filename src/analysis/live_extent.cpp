@@ -109,17 +109,19 @@ std::optional<int64_t> PhaseAnalysis::liveExtent(const Phase &phase,
 }
 
 LiveLimit PhaseAnalysis::liveLimit(const Phase &phase, StringAttr dim) const {
+  std::optional<int64_t> extent = accesses.dimTable().extent(dim);
   SmallVector<LiveLimit> limits;
-  if (!llvm::is_contained(phase.kept, dim) ||
+  if (!extent || !llvm::is_contained(phase.kept, dim) ||
       !llvm::all_of(phase.roots, [&](const Root &root) {
         return collectLimits(root, dim, limits);
       }))
     return {};
-  // One for all, that differs from program to program.
+  // One for all, that differs from program to program and ends some early.
   if (limits.size() != 1 || !limits[0].offset)
     return {};
   IndexRange offset = accesses.dimTable().range(limits[0].offset);
-  return offset.low < offset.high ? limits[0] : LiveLimit();
+  bool endsEarly = limits[0].viewExtent - offset.high < *extent;
+  return offset.low < offset.high && endsEarly ? limits[0] : LiveLimit();
 }
 
 } // namespace tessera

@@ -30,6 +30,16 @@ std::string planOf(const char *name, int64_t rows, int64_t cols) {
   return emit(*op, {.dims = rowsOf(rows, cols), .isa = Isa::Avx2}).plan;
 }
 
+std::string planOf(const Kernel &kernel, int64_t rows, int64_t cols) {
+  auto program = Program::fromKernel(kernel, {});
+  EXPECT_TRUE(program.ok()) << program.error().str();
+  if (!program.ok())
+    return {};
+  return emit(std::move(*program),
+              {.dims = rowsOf(rows, cols), .isa = Isa::Avx2})
+      .plan;
+}
+
 // The mean of the centred row and its mean square need no result of each other,
 // whatever is computed from the first in between.
 TEST(PlanShape, IndependentSumsShareALoop) {
@@ -47,12 +57,8 @@ TEST(PlanShape, ScalarArithmeticBetweenSumsDoesNotSplitThem) {
           store(y(row), root * sum(v * v, cols));
         }
       });
-  auto program = Program::fromKernel(moments, {});
-  ASSERT_TRUE(program.ok()) << program.error().str();
-  EXPECT_THAT(
-      emit(std::move(*program), {.dims = rowsOf(16, 768), .isa = Isa::Avx2})
-          .plan,
-      HasSubstr("reduce add, reduce add over +cols"));
+  EXPECT_THAT(planOf(moments, 16, 768),
+              HasSubstr("reduce add, reduce add over +cols"));
 }
 
 // Three loops over a sum of two arrays: the sum is kept by the first.
@@ -111,7 +117,7 @@ TEST(PlanShape, LoopsEndWhereNothingIsStored) {
   Emitted even =
       emit(*kernels::findOperator("gemm"),
            {.dims = {{"m", 512}, {"n", 64}, {"k", 64}}, .isa = Isa::Avx2});
-  EXPECT_TRUE(linesWith(even["loops"], "scf.if").size() <= 2);
+  EXPECT_TRUE(linesWith(even["loops"], "arith.minsi").empty());
 }
 
 // A row alone has nothing to share vectors with: several chains of
@@ -123,12 +129,7 @@ TEST(PlanShape, VectorTimesMatrixIsNotTiled) {
         Dim k = dim("rows", a.extent(0)), n = dim("cols", a.extent(1));
         store(y(n), contract(load(x(k)), load(a(k, n)), k));
       });
-  auto program = Program::fromKernel(product, {});
-  ASSERT_TRUE(program.ok()) << program.error().str();
-  EXPECT_THAT(
-      emit(std::move(*program), {.dims = rowsOf(64, 96), .isa = Isa::Avx2})
-          .plan,
-      HasSubstr("(cols x8 x4)"));
+  EXPECT_THAT(planOf(product, 64, 96), HasSubstr("(cols x8 x4)"));
 }
 
 // The region of a reduction may use what was computed from another one.
@@ -143,11 +144,7 @@ TEST(PlanShape, ReductionsThatUseAResultComeAfterIt) {
                                [&](Tile a, Tile b) { return a + b * scale; }));
         }
       });
-  auto program = Program::fromKernel(capturing, {});
-  ASSERT_TRUE(program.ok()) << program.error().str();
-  std::string plan =
-      emit(std::move(*program), {.dims = rowsOf(16, 96), .isa = Isa::Avx2})
-          .plan;
+  std::string plan = planOf(capturing, 16, 96);
   EXPECT_LT(plan.find("reduce max"), plan.find("reduce custom")) << plan;
 }
 
