@@ -1,0 +1,106 @@
+//===- machine.h - Descriptions of micro-architectures ----------*- C++ -*-===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What a machine takes for what code does, as data. A Target says which code
+// can be generated; a Machine says what it costs there. The planner reads both
+// and knows nothing else of a CPU. Costs change the choice among plans, never
+// what a plan computes.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TESSERA_TARGET_MACHINE_H
+#define TESSERA_TARGET_MACHINE_H
+
+#include "target/target.h"
+
+#include <array>
+
+namespace tessera {
+
+/// Memory of one level as a single core sees it. The last level is main memory,
+/// whose size is 0: it holds everything.
+struct MemoryLevel {
+  int64_t bytes = 0;
+  /// Bytes per nanosecond of a loop that only reads, that only writes, and that
+  /// writes past the caches.
+  double read = 0;
+  double write = 0;
+  double writeAround = 0;
+};
+
+/// What one core takes for the operations of vectors of one width. Cycles of a
+/// vector are throughput: what it adds to a loop of independent vectors.
+struct CoreCosts {
+  /// Cycles per nanosecond while such code runs.
+  double gigahertz = 0;
+  double loadsPerCycle = 2;
+  double storesPerCycle = 1;
+  /// Additions, multiplications, multiply-adds, comparisons and selections of
+  /// vectors.
+  double operationsPerCycle = 2;
+  /// Instructions of any kind.
+  double instructionsPerCycle = 4;
+  double divideCycles = 0;
+  double squareRootCycles = 0;
+  /// From the operands of an addition or multiply-add to its result.
+  double addLatency = 4;
+  double divideLatency = 12;
+  double squareRootLatency = 16;
+  double loadLatency = 5;
+  /// One lane of a gather or scatter.
+  double gatherLaneCycles = 1;
+  /// What a mask adds to a load, and to a store.
+  double maskedLoadCycles = 0;
+  double maskedStoreCycles = 0;
+  /// What an access across two cache lines adds.
+  double splitLineCycles = 1;
+};
+
+/// A micro-architecture: a row of the table in machine.cpp, or what `tessera
+/// calibrate` measured.
+struct Machine {
+  /// "zen4", "sapphire-rapids", "generic-avx2", ...
+  std::string name;
+  /// Where the figures are from, for reports.
+  std::string provenance;
+  /// First, second and third level, and main memory.
+  std::array<MemoryLevel, 4> memory;
+  /// By the width of a target's vectors: 128, 256 and 512 bits.
+  std::array<CoreCosts, 3> core;
+  /// Handing a task to threads that spin, and to threads that sleep.
+  double forkJoinNanoseconds = 300;
+  double wakeNanoseconds = 40000;
+
+  /// The costs of a target's full vectors.
+  const CoreCosts &costs(const Target &target) const {
+    return core[target.vectorBits >= 512   ? 2
+                : target.vectorBits >= 256 ? 1
+                                           : 0];
+  }
+  /// The smallest level that holds so many bytes.
+  const MemoryLevel &levelOf(double bytes) const {
+    for (const MemoryLevel &level : memory)
+      if (level.bytes == 0 || bytes <= static_cast<double>(level.bytes))
+        return level;
+    return memory.back();
+  }
+};
+
+/// The checked-in descriptions.
+const std::vector<Machine> &knownMachines();
+
+/// The description that code for `isa` is planned with when it is to run here:
+/// what was calibrated, else the row of this processor, else a generic one.
+const Machine &hostMachine();
+
+/// The description for code that is to run elsewhere: the generic one of the
+/// level.
+const Machine &genericMachine(Isa isa);
+
+} // namespace tessera
+
+#endif // TESSERA_TARGET_MACHINE_H
