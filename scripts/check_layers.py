@@ -30,12 +30,14 @@ LAYERS = {
     "plan": ["support", "target", "dialect", "analysis"],
     "realize": ["support", "target", "dialect", "analysis", "plan"],
     "codegen": ["support", "target", "dialect", "analysis", "plan", "realize"],
+    "search": ["support", "target", "dialect", "analysis", "plan", "realize",
+               "codegen"],
     "driver": ["support", "runtime", "target", "dialect", "dsl", "interp",
-               "analysis", "plan", "realize", "codegen"],
+               "analysis", "plan", "realize", "codegen", "search"],
     "kernels": ["support", "runtime", "target", "dialect", "dsl", "interp",
                 "driver"],
     "session": ["support", "runtime", "target", "dialect", "dsl", "interp",
-                "driver", "kernels"],
+                "plan", "driver", "kernels"],
 }
 # These see every folder above.
 TOP = ["tools", "bench", "test", "python"]

@@ -46,6 +46,19 @@ struct ChildSetup {
   pid_t parent;
 };
 
+/// Moves a descriptor out of the way of those that a child is given, which a
+/// caller may have left closed.
+void moveUp(int &descriptor) {
+  constexpr int first = 10;
+  if (descriptor < 0 || descriptor >= first)
+    return;
+  int moved = fcntl(descriptor, F_DUPFD_CLOEXEC, first);
+  if (moved < 0)
+    return;
+  close(descriptor);
+  descriptor = moved;
+}
+
 [[noreturn]] void runChild(const ChildSetup &setup) {
   setpgid(0, 0);
   // Die with the coordinator, whatever ends it.
@@ -57,11 +70,7 @@ struct ChildSetup {
   dup2(setup.input, 0);
   dup2(setup.log, 1);
   dup2(setup.log, 2);
-  // Without close-on-exec, also where the number is the same already.
-  if (setup.output == replyDescriptor)
-    fcntl(replyDescriptor, F_SETFD, 0);
-  else
-    dup2(setup.output, replyDescriptor);
+  dup2(setup.output, replyDescriptor);
   execvpe(setup.arguments[0], setup.arguments.data(), setup.environment.data());
   _exit(127);
 }
@@ -105,6 +114,8 @@ Result<std::unique_ptr<Worker>> Worker::start(const WorkerOptions &options) {
   const char *log =
       options.logFile.empty() ? "/dev/null" : options.logFile.c_str();
   setup.log = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  for (int *descriptor : {&in[0], &in[1], &out[0], &out[1], &setup.log})
+    moveUp(*descriptor);
   setup.input = in[0];
   setup.output = out[1];
   pid_t child = setup.log < 0 ? -1 : fork();

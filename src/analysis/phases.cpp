@@ -297,6 +297,8 @@ void PhaseAnalysis::keepSharedValues(Block &block) {
         costs.isExpensive(value) && isFrontier(value))
       keep.push_back(value);
   materialized.insert(keep.begin(), keep.end());
+  if (keeping == Keeping::Expensive)
+    return;
   // Cheap values one by one: what is kept makes others cheaper.
   for (auto &[value, where] : places)
     if (where.size() > 1 && !widened.contains(value) &&
@@ -317,8 +319,8 @@ bool PhaseAnalysis::isSmall(Value tile) const {
 }
 
 PhaseAnalysis::PhaseAnalysis(tile::KernelOp kernel,
-                             const AccessAnalysis &accesses)
-    : accesses(accesses) {
+                             const AccessAnalysis &accesses, Keeping keeping)
+    : accesses(accesses), keeping(keeping) {
   SmallVector<Block *> blocks;
   kernel->walk([&](Operation *op) {
     for (Region &region : op->getRegions())
@@ -327,8 +329,9 @@ PhaseAnalysis::PhaseAnalysis(tile::KernelOp kernel,
   });
   for (Block *block : blocks)
     requireBuffers(*block);
-  for (Block *block : blocks)
-    keepSharedValues(*block);
+  if (keeping != Keeping::Required)
+    for (Block *block : blocks)
+      keepSharedValues(*block);
 }
 
 //===----------------------------------------------------------------------===//

@@ -34,6 +34,7 @@
 #define TESSERA_ANALYSIS_PHASES_H
 
 #include "analysis/access.h"
+#include "analysis/keeping.h"
 
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
@@ -93,7 +94,8 @@ struct LiveLimit {
 
 class PhaseAnalysis {
 public:
-  PhaseAnalysis(tile::KernelOp kernel, const AccessAnalysis &accesses);
+  PhaseAnalysis(tile::KernelOp kernel, const AccessAnalysis &accesses,
+                Keeping keeping = Keeping::All);
 
   /// The steps of a block of the kernel, in order.
   std::vector<Step> schedule(mlir::Block &block) const;
@@ -124,6 +126,7 @@ private:
   void collectCone(mlir::Value value, llvm::SetVector<mlir::Value> &cone) const;
 
   const AccessAnalysis &accesses;
+  const Keeping keeping;
   llvm::DenseSet<mlir::Value> materialized;
 };
 

@@ -11,6 +11,7 @@
 #include "codegen/llvm/codegen.h"
 #include "dialect/specialize.h"
 #include "realize/cpu/realize.h"
+#include "search/search.h"
 #include "support/env.h"
 
 #include "llvm/Support/raw_ostream.h"
@@ -96,6 +97,15 @@ static CompileRequest withDumps(const CompileRequest &request,
   return dumping;
 }
 
+/// The costs of the machine that code of a level is to run on: this one, if it
+/// can run it.
+static const Machine &machineFor(Isa isa) {
+  for (Isa mine : hostIsas())
+    if (mine == isa)
+      return hostMachine();
+  return genericMachine(isa);
+}
+
 /// From this length on, chains are compiled in time that grows with their
 /// length, without the passes of LLVM whose time grows with its square.
 constexpr int64_t longChain = 2000;
@@ -132,22 +142,6 @@ static Result<int64_t> measureChains(tile::KernelOp kernel) {
   return longest;
 }
 
-/// By how much memory makes the stages longer than their computation, as far as
-/// can be told without knowing what the caches hold: what does not fit the
-/// second level comes from beyond it.
-static double memoryStretch(const std::vector<RealizedStage> &stages,
-                            const WorkEstimate &work, const Target &target) {
-  const double bytes = static_cast<double>(work.bytesRead) +
-                       static_cast<double>(work.bytesWritten);
-  double computation = 0;
-  for (const RealizedStage &stage : stages)
-    computation +=
-        stage.nanosecondsPerProgram * static_cast<double>(stage.programs);
-  if (bytes <= static_cast<double>(target.l2Bytes) || computation <= 0)
-    return 1;
-  return std::max(1.0, bytes / target.farBytesPerNanosecond / computation);
-}
-
 Result<PipelineResult> compileForCpu(tile::KernelOp kernel,
                                      const CompileRequest &given) {
   const CompileRequest request = withDumps(given, kernel.getSymName().str());
@@ -170,24 +164,57 @@ Result<PipelineResult> compileForCpu(tile::KernelOp kernel,
     return specialized.error();
   show("tile", kernel);
 
+  Result<Pins> pins = readPins(kernel, target);
+  if (!pins)
+    return pins.error();
+  const Machine &machine =
+      request.machine ? *request.machine : machineFor(request.isa);
+  result.machine = &machine;
+
   // Facts about accesses, conflicts and phases, which planning and realization
   // share.
-  auto analysis = step("analyze", [&] {
-    return std::make_unique<KernelAnalysis>(kernel, request.alias,
-                                            request.extents,
-                                            StrideFacts{request.unitStride});
-  });
+  auto analyze = [&](Keeping keeping) {
+    return step("analyze", [&] {
+      return std::make_unique<KernelAnalysis>(
+          kernel, request.alias, request.extents,
+          StrideFacts{request.unitStride}, keeping);
+    });
+  };
+  std::unique_ptr<KernelAnalysis> analysis = analyze(Keeping::All);
+  result.facts.work = estimateWork(kernel, *analysis, request.extents);
+  const Traffic traffic{double(result.facts.work.bytesRead),
+                        double(result.facts.work.bytesWritten)};
+
+  // Candidates are realized and priced, unless the plan is given.
+  PlanChoices choices;
+  std::vector<PlanCandidate> candidates;
+  if (request.choices) {
+    choices = *request.choices;
+  } else {
+    Result<SearchResult> found = step("search", [&] {
+      return searchPlan({kernel, target, machine, *pins, request.alias,
+                         request.extents, StrideFacts{request.unitStride},
+                         traffic});
+    });
+    if (!found)
+      return found.error();
+    choices = std::move(found->choices);
+    candidates = std::move(found->candidates);
+  }
+
+  if (choices.keeping != Keeping::All)
+    analysis = analyze(choices.keeping);
 
   // Loops, vectors and scratch as planned, nest by nest.
   Result<RealizedKernel> realized = step("realize", [&] {
-    return realizeForCpu(*analysis, target, {request.validate});
+    return realizeForCpu({*analysis, target, machine, *pins, choices},
+                         {request.validate});
   });
   if (!realized)
     return realized.error();
   show("loops", realized->module.get());
 
   // What the report says is read off before lowering rewrites it.
-  result.facts.work = estimateWork(kernel, *analysis, request.extents);
   result.facts.summation = summationOf(realized->plan);
   describeKernel(kernel, *analysis, result.facts);
   countRealized(realized->module.get(), target, kernel.getTier(), result.facts);
@@ -201,6 +228,13 @@ Result<PipelineResult> compileForCpu(tile::KernelOp kernel,
     expandMath(realized->module.get(), target, kernel.getTier());
     return true;
   });
+
+  std::vector<int64_t> programs;
+  for (const RealizedStage &stage : realized->stages)
+    programs.push_back(stage.programs);
+  result.prices = priceStages(realized->module.get(), target, machine);
+  result.predicted =
+      predictStages(result.prices, programs, traffic, target, machine);
 
   // LLVM IR and machine code.
   CodegenOptions options;
@@ -218,12 +252,14 @@ Result<PipelineResult> compileForCpu(tile::KernelOp kernel,
   result.object = std::move(generated->object);
   result.plan = std::move(realized->plan);
   result.checks = std::move(realized->checks);
-  const double stretch =
-      memoryStretch(realized->stages, result.facts.work, target);
-  for (const RealizedStage &stage : realized->stages)
+  result.plan.candidates = std::move(candidates);
+  for (size_t i = 0; i < realized->stages.size(); ++i) {
+    const RealizedStage &stage = realized->stages[i];
+    double programTime =
+        result.predicted[i].total / std::max(double(stage.programs), 1.0);
     result.stages.push_back({nullptr, stage.symbol, stage.programs,
-                             stage.scratchBytes,
-                             stage.nanosecondsPerProgram * stretch});
+                             stage.scratchBytes, programTime});
+  }
   return result;
 }
 

@@ -12,6 +12,7 @@
 #include "driver/facts.h"
 #include "driver/program.h"
 #include "plan/plan.h"
+#include "search/price.h"
 
 namespace tessera {
 
@@ -23,6 +24,11 @@ struct PipelineResult {
   std::vector<Stage> stages;
   std::vector<Error> checks;
   int64_t multiplyAdds = 0;
+  /// By stage: its price and its predicted time.
+  std::vector<StagePrice> prices;
+  std::vector<TimeTerms> predicted;
+  /// By which it was priced.
+  const Machine *machine = nullptr;
   Facts facts;
 };
 

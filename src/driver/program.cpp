@@ -275,6 +275,7 @@ Result<CompiledKernel> Program::compile(const CompileRequest &given) const {
   WorkEstimate estimate = compiled->facts.work;
   return CompiledKernel{Executable(std::move(info)),
                         std::move(compiled->object),
+                        std::make_shared<const Plan>(std::move(compiled->plan)),
                         std::move(summary),
                         std::move(times),
                         std::move(report),

@@ -42,6 +42,10 @@ struct ProgramParameter {
   std::variant<double, int64_t> defaultValue = 0.0;
 };
 
+struct Machine;
+struct Plan;
+struct PlanChoices;
+
 struct CompileRequest {
   /// Extents per parameter, in order; empty for scalars.
   std::vector<std::vector<int64_t>> extents;
@@ -52,6 +56,11 @@ struct CompileRequest {
   Isa isa = Isa::X86_64;
   /// Check data-dependent indices before anything is written.
   bool validate = false;
+  /// What code costs where it is to run; null for this machine if it can run
+  /// `isa`, else a generic one.
+  const Machine *machine = nullptr;
+  /// A plan to apply instead of searching one.
+  std::shared_ptr<const PlanChoices> choices;
   /// Put what the machine code itself tells (stack use, registers) into the
   /// report, which costs disassembling it.
   bool machineFacts = false;
@@ -91,6 +100,8 @@ struct CompiledKernel {
   Executable executable;
   /// The object file the executable was loaded from.
   std::string object;
+  /// The plan, and the candidates it was chosen from (plan/plan.h).
+  std::shared_ptr<const Plan> plan;
   /// The plan in one line.
   std::string planSummary;
   std::vector<StageTime> times;

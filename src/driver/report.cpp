@@ -126,7 +126,8 @@ private:
            code == "vector.ordered";
   }
 
-  Json nestJson(const NestPlan &nest) const {
+  /// `stage` is its place among the stage functions.
+  Json nestJson(const NestPlan &nest, size_t stage) const {
     Json entry{{"space", dimsOf(nest.space)},
                {"computes", nest.roots},
                {"vector_dimension", nullptr},
@@ -136,9 +137,14 @@ private:
                {"rows_per_iteration", nest.tileRows},
                {"packs_operand", nest.packedOperand >= 0},
                {"tail", nest.tail == TailForm::Mask ? "mask" : "scalar"},
-               {"predicted_ns", nest.nanoseconds},
+               {"predicted_ns", nullptr},
                {"reasons", Json::array()},
                {"rejected_alternatives", Json::array()}};
+    entry["id"] = nest.id;
+    const auto &cycles = compiled.prices[stage].nestCycles;
+    if (auto found = cycles.find(nest.id); found != cycles.end())
+      entry["predicted_ns"] =
+          found->second / compiled.machine->costs(target).gigahertz;
     if (!nest.vectorDim.empty())
       entry["vector_dimension"] = nest.vectorDim;
     if (nest.tileRows > 1)
@@ -172,7 +178,7 @@ private:
         reasons.push_back({{"code", reason.code}, {"text", reason.text}});
       for (const NestPlan &nest : stage.nests) {
         width = std::max(width, nest.lanes);
-        Json item = nestJson(nest);
+        Json item = nestJson(nest, first + number);
         for (const Json &reason : item["reasons"])
           reasons.push_back(reason);
         for (const Json &reason : item["rejected_alternatives"])
@@ -199,8 +205,30 @@ private:
     result["outer_bounds_proven"] = bounds.checked == 0;
     result["bounds"] = {{"axes", bounds.axes}, {"checked", bounds.checked}};
     result["reasons"] = unique(reasons);
+    result["keeping"] = name(compiled.plan.keeping);
+    result["candidates"] = candidates();
+    for (const Json &candidate : result["candidates"])
+      if (candidate["code"] != "chosen")
+        rejected.push_back(
+            {{"code", candidate["code"]},
+             {"text", candidate["what"]},
+             {"predicted_cost", candidate["predicted_seconds"]}});
     result["rejected_alternatives"] = unique(rejected);
     result["stages"] = stages;
+    return result;
+  }
+
+  Json candidates() const {
+    Json result = Json::array();
+    for (const PlanCandidate &candidate : compiled.plan.candidates) {
+      Json entry{{"what", candidate.what},
+                 {"code", candidate.code},
+                 {"predicted_seconds", nullptr},
+                 {"instructions", candidate.instructions}};
+      if (candidate.nanoseconds)
+        entry["predicted_seconds"] = 1e-9 * *candidate.nanoseconds;
+      result.push_back(std::move(entry));
+    }
     return result;
   }
 
@@ -365,6 +393,8 @@ private:
 
   Json machine() {
     Json result{{"isa", target.name},
+                {"costs", compiled.machine->name},
+                {"costs_from", compiled.machine->provenance},
                 {"vector_bits", target.vectorBits},
                 {"vector_registers", target.vectorRegisters},
                 {"object_bytes", compiled.object.size()},
@@ -408,12 +438,18 @@ private:
     const WorkEstimate &estimate = compiled.facts.work;
     Json terms = Json::array();
     double seconds = 0;
-    for (const StagePlan &stage : compiled.plan.stages)
-      for (const NestPlan &nest : stage.nests) {
-        double term = 1e-9 * nest.nanoseconds * double(stage.programs);
-        seconds += term;
-        terms.push_back({{"term", nest.roots}, {"seconds", term}});
-      }
+    for (const auto &[number, time] : llvm::enumerate(compiled.predicted)) {
+      seconds += 1e-9 * time.total;
+      const std::string &stage = info.stages[number].symbol;
+      for (auto [term, nanoseconds] :
+           {std::pair("operations", time.throughput),
+            std::pair("waiting", time.waiting),
+            std::pair("memory", time.memory),
+            std::pair("repeated reads", time.repeatedReads)})
+        terms.push_back({{"stage", stage},
+                         {"term", term},
+                         {"seconds", 1e-9 * nanoseconds}});
+    }
     return {{"bytes_read", estimate.bytesRead},
             {"bytes_written", estimate.bytesWritten},
             {"flops", estimate.flops},

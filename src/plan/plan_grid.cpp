@@ -42,112 +42,55 @@ bool isPlain(const Root &root) {
   return false;
 }
 
-/// Vector iterations of a nest; 0 where an extent depends on data.
-int64_t vectorsOf(const Phase &phase, const NestPlan &nest,
-                  const DimTable &dims) {
-  int64_t vectors = 1;
-  for (StringAttr dim :
-       llvm::concat<const StringAttr>(phase.kept, phase.reduced)) {
-    std::optional<int64_t> extent = dims.extent(dim);
-    if (!extent)
-      return 0;
-    int64_t count = dim == nest.vectorDim
-                        ? (*extent + nest.lanes - 1) / nest.lanes
-                        : *extent;
-    if (__builtin_mul_overflow(vectors, std::max<int64_t>(count, 1), &vectors))
-      return 0;
-  }
-  return vectors;
-}
-
-/// Operations that one vector of the root takes, functions by what they expand
-/// to; what does not vary along the vector dimension is hoisted.
-int64_t operationsOf(const Root &root, const NestPlan &nest,
-                     const PhaseAnalysis &phases) {
-  constexpr int64_t function = 60;
-  int64_t count = 1;
-  for (Value value : phases.cone(root)) {
-    bool varies =
-        llvm::any_of(tile::getDims(value.getType()),
-                     [&](StringAttr dim) { return dim == nest.vectorDim; });
-    Operation *op = value.getDefiningOp();
-    bool isFunction = op && isDeferred(op) && isExpensive(op) &&
-                      (value == root.value || !phases.isMaterialized(value));
-    if (varies || nest.vectorDim.empty())
-      count += isFunction ? function : 1;
-  }
-  return count * nest.unroll;
-}
-
 } // namespace
 
-GridPlan planGrid(tile::ParallelOp grid, const std::vector<Step> &steps,
-                  const std::vector<NestPlan> &nests,
-                  const KernelAnalysis &analysis) {
-  // Loops longer than this hide the chain of the reduction before them, as far
-  // as a core looks ahead; of those of at most `shortLoop` vectors it sees
-  // several programs.
-  constexpr int64_t longLoop = 128;
-  constexpr int64_t shortLoop = 8;
-  // Operations of all programs together: what the code, and the time it takes
-  // to compile it, may grow to.
-  constexpr int64_t mostOperations = 480;
-
+GridPlan planGrid(tile::ParallelOp grid, size_t number,
+                  const std::vector<Step> &steps, const Planning &planning) {
+  const KernelAnalysis &analysis = planning.analysis;
   GridPlan plan;
-  auto decide = [&](int64_t together, StringRef code, const Twine &why) {
-    plan.together = together;
+  auto alone = [&](StringRef code, const Twine &why) {
     plan.reasons.push_back({code.str(), why.str()});
     return plan;
   };
-  int64_t chains = 0, longest = 0, operations = 0;
-  size_t number = 0;
+  bool reduces = false;
   for (const Step &step : steps) {
     if (step.immediate) {
       if (step.immediate->getNumRegions() > 0 ||
           isa<tile::DimOp, tile::ScatterOp>(step.immediate))
-        return decide(1, "programs.regions",
-                      "the body has more than loops over tiles");
-      ++operations;
+        return alone("programs.regions",
+                     "the body has more than loops over tiles");
       continue;
     }
-    const NestPlan &nest = nests[number++];
-    bool reduces = false;
     for (const Root &root : step.phase.roots) {
       if (!isPlain(root))
-        return decide(1, "programs.sequential",
-                      "the body has parts that run one element after another");
+        return alone("programs.sequential",
+                     "the body has parts that run one element after another");
       reduces |= root.kind == Root::Kind::Reduce;
-      operations += operationsOf(root, nest, analysis.phases);
     }
-    int64_t vectors = vectorsOf(step.phase, nest, analysis.dims);
-    if (vectors == 0)
-      return decide(1, "programs.extent", "an extent depends on data");
-    // Sums that each lane has for itself end with nothing to wait for.
-    chains += reduces && llvm::any_of(step.phase.reduced, [&](StringAttr dim) {
-                return dim == nest.vectorDim;
-              });
-    longest = std::max(longest, vectors);
+    for (StringAttr dim :
+         llvm::concat<const StringAttr>(step.phase.kept, step.phase.reduced))
+      if (!analysis.dims.extent(dim))
+        return alone("programs.extent", "an extent depends on data");
   }
+  if (!reduces)
+    return alone("programs.elementwise", "no reduction to wait for");
   std::optional<int64_t> programs = analysis.dims.elements(
       llvm::to_vector(grid.getDims().getAsRange<StringAttr>()));
-  if (chains == 0)
-    return decide(1, "programs.elementwise", "no reduction to wait for");
-  if (longest > longLoop)
-    return decide(1, "programs.long",
-                  "loops of " + Twine(longest) +
-                      " vectors hide the end of a reduction");
-  int64_t wanted = longest <= shortLoop ? 4 : 2;
-  while (wanted > 1 && wanted * operations > mostOperations)
-    wanted /= 2;
-  if (wanted == 1)
-    return decide(1, "programs.code",
-                  "the body of one program is long: " + Twine(operations) +
-                      " operations");
-  if (programs && *programs < 2 * wanted)
-    return decide(1, "programs.few", "there are too few programs");
-  return decide(wanted, "programs.together",
-                Twine(wanted) + " programs of " + Twine(operations) +
-                    " operations together hide the end of their reductions");
+  while (plan.mostTogether < 8 &&
+         (!programs || *programs >= 4 * plan.mostTogether))
+    plan.mostTogether *= 2;
+  if (plan.mostTogether == 1)
+    return alone("programs.few", "there are too few programs");
+  auto chosen = planning.choices.together.find(number);
+  if (chosen == planning.choices.together.end())
+    return plan;
+  plan.together = std::clamp<int64_t>(chosen->second, 1, plan.mostTogether);
+  if (plan.together > 1)
+    plan.reasons.push_back(
+        {"programs.together", std::to_string(plan.together) +
+                                  " programs together hide the end of their "
+                                  "reductions"});
+  return plan;
 }
 
 } // namespace tessera

@@ -29,9 +29,14 @@ struct AxisUse {
 
 class NestPlanner {
 public:
-  NestPlanner(const Phase &phase, const KernelAnalysis &analysis,
-              const Target &target, const Pins &pins)
-      : phase(phase), analysis(analysis), target(target), pins(pins) {}
+  NestPlanner(const Phase &phase, const Planning &planning)
+      : phase(phase), analysis(planning.analysis), target(planning.target),
+        machine(planning.machine), pins(planning.pins) {
+    plan.id = analysis.idOf(phase);
+    auto found = planning.choices.nests.find(plan.id);
+    if (found != planning.choices.nests.end())
+      choice = found->second;
+  }
 
   NestPlan run() {
     describe();
@@ -42,7 +47,6 @@ public:
     chooseTile();
     chooseTail();
     chooseSumBlock();
-    estimate();
     return std::move(plan);
   }
 
@@ -98,7 +102,6 @@ private:
         if (!op || !seen.insert(op).second)
           continue;
         expensive += isDeferred(op) && isExpensive(op);
-        ++values;
         if (std::optional<Access> access = getAccess(op))
           accesses.push_back(*access);
         note(tile::getElement(value.getType()));
@@ -186,6 +189,12 @@ private:
         best = dim;
         return;
       }
+      plan.alternatives.vectorDims.push_back(dim.getValue().str());
+      if (dim == choice.vectorDim && pins.vectorAxis.empty()) {
+        bestScore = std::numeric_limits<int64_t>::max();
+        best = dim;
+        return;
+      }
       // An access whose elements lie apart costs about as much as it has lanes.
       int64_t score = 2 + 4 * use.adjacent - 4 * use.apart;
       if (score <= 0) {
@@ -216,6 +225,10 @@ private:
     plan.lanes = pins.lanes ? pins.lanes : target.lanes32();
     if (best == pins.vectorAxis)
       reason("pin.vector_axis", "fixed by the schedule");
+    else if (best == choice.vectorDim)
+      reason("vector.chosen", "elements along '" + best.getValue() +
+                                  "' fill the lanes in the plan that was "
+                                  "chosen");
     else
       reason("vector.adjacent",
              "elements along '" + best.getValue() + "' are adjacent in memory");
@@ -246,9 +259,16 @@ private:
     // The vectors of a scan depend on each other.
     bool isChained = phase.roots[0].kind == Root::Kind::Scan &&
                      llvm::is_contained(phase.reduced, dim);
+    int64_t vectors = std::max<int64_t>(1, extent / plan.lanes);
+    plan.alternatives.mostUnroll =
+        isChained || pins.unroll
+            ? 1
+            : std::min({vectors, mostResults(), int64_t(16)});
+    if (choice.unroll && !pins.unroll)
+      wanted =
+          std::clamp<int64_t>(*choice.unroll, 1, plan.alternatives.mostUnroll);
     if (isChained)
       wanted = 1;
-    int64_t vectors = std::max<int64_t>(1, extent / plan.lanes);
     plan.unroll = pins.unroll ? pins.unroll : std::min(wanted, vectors);
     if (pins.unroll > 1 && isChained)
       plan.pinConflict =
@@ -257,6 +277,7 @@ private:
     reason("unroll", Twine(plan.unroll) + " vectors per iteration: " +
                          (vectors < wanted ? "all there are"
                           : pins.unroll    ? "fixed by the schedule"
+                          : choice.unroll  ? "chosen by predicted time"
                           : expensive      ? "long chains of arithmetic"
                                            : "cheap elements"));
   }
@@ -286,6 +307,15 @@ private:
       if (dim != plan.vectorDim && !varies(along, dim) &&
           extentOf(dim).value_or(0) >= 2)
         tileDim = dim;
+  }
+
+  /// Vectors per iteration whose running results fit the registers beside what
+  /// is computed for one of them.
+  int64_t mostResults() const {
+    int64_t results = std::max<int64_t>(runningResults(), 1);
+    if (tiled)
+      results = registersPerVector(tiled);
+    return std::max<int64_t>(1, (target.vectorRegisters - 4) / results);
   }
 
   /// Values that are carried from one vector to the next.
@@ -327,6 +357,10 @@ private:
     for (int64_t rows = 1; rows <= std::min<int64_t>(extent, 16); ++rows) {
       if (rows > 1 && registers(rows) >= target.vectorRegisters)
         break;
+      if (choice.tileRows == rows) {
+        plan.tileRows = rows;
+        break;
+      }
       int64_t rest = extent % rows;
       double total =
           double(extent / rows) * cycles(rows) + (rest ? cycles(rest) : 0);
@@ -355,13 +389,14 @@ private:
     std::optional<int64_t> elements =
         analysis.dims.elements(tile::getDims(operand.getType()));
     if (!op || !isDeferred(op) || analysis.phases.isMaterialized(operand) ||
-        !elements || uses < fewUses)
+        !elements || (uses < fewUses && !choice.packs))
       return;
     Type element = tile::getElement(operand.getType());
     int64_t size =
         element.isIndex() ? 8 : (element.getIntOrFloatBitWidth() + 7) / 8;
-    if (*elements > target.l2Bytes / 2 / size ||
-        *elements <= target.l1Bytes / 2 / size)
+    if (choice.packs ? !*choice.packs
+                     : *elements > machine.memory[1].bytes / 2 / size ||
+                           *elements <= machine.memory[0].bytes / 2 / size)
       return;
     plan.packedOperand = vectorOperand;
     reason("pack.operand", "its " + Twine(*elements * size) +
@@ -372,7 +407,9 @@ private:
   void chooseTail() {
     bool masks =
         hasNarrow ? target.hasMaskedByteAccess : target.hasMaskedAccess;
-    plan.tail = masks ? TailForm::Mask : TailForm::Scalar;
+    plan.tail = choice.tail ? *choice.tail
+                : masks     ? TailForm::Mask
+                            : TailForm::Scalar;
     if (!pins.tail.empty())
       plan.tail = pins.tail == "mask" ? TailForm::Mask : TailForm::Scalar;
   }
@@ -410,24 +447,12 @@ private:
                              " iterations to bound their rounding errors");
   }
 
-  /// A rough time, good enough to size tasks: per element and vector of 512
-  /// bits, fractions of a nanosecond for values, accesses and long functions.
-  void estimate() {
-    double elements = 1;
-    for (StringAttr dim :
-         llvm::concat<const StringAttr>(phase.kept, phase.reduced))
-      elements *= double(extentOf(dim).value_or(16));
-    double perElement = 0.005 * double(values) +
-                        0.02 * double(accesses.size()) +
-                        0.12 * double(expensive);
-    double width = plan.vectorDim.empty() ? 16 : 16.0 / double(plan.lanes);
-    plan.nanoseconds = 5 + elements * perElement * width;
-  }
-
   const Phase &phase;
   const KernelAnalysis &analysis;
   const Target &target;
+  const Machine &machine;
   const Pins &pins;
+  NestChoice choice;
   SmallVector<Access> accesses;
   /// The contraction whose result is tiled, and along which dimension.
   tile::ContractOp tiled;
@@ -436,15 +461,25 @@ private:
   int vectorOperand = 0;
   bool hasNarrow = false;
   int64_t expensive = 0;
-  int64_t values = 0;
   NestPlan plan;
 };
 
 } // namespace
 
-NestPlan planNest(const Phase &phase, const KernelAnalysis &analysis,
-                  const Target &target, const Pins &pins) {
-  return NestPlanner(phase, analysis, target, pins).run();
+NestPlan planNest(const Phase &phase, const Planning &planning) {
+  return NestPlanner(phase, planning).run();
+}
+
+std::string_view name(Keeping keeping) {
+  switch (keeping) {
+  case Keeping::All:
+    return "all";
+  case Keeping::Expensive:
+    return "expensive";
+  case Keeping::Required:
+    return "required";
+  }
+  return "";
 }
 
 std::string Plan::summary() const {

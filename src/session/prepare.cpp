@@ -216,6 +216,7 @@ Result<void> CompiledOperator::State::makeArguments() {
 
 CompileRequest CompiledOperator::State::compileRequest() const {
   CompileRequest compile;
+  compile.choices = request.choices;
   compile.isa = request.isa;
   compile.validate = request.validate;
   compile.machineFacts = request.machineFacts;

@@ -82,6 +82,11 @@ Result<std::vector<OutputResult>> CompiledOperator::judge(const Arrays &outputs,
   return state->judge(outputs, factor);
 }
 
+Result<std::vector<double>>
+CompiledOperator::race(std::span<const CompiledKernel> others, double seconds) {
+  return state->race(others, seconds);
+}
+
 const Program &CompiledOperator::program() const { return state->program; }
 
 const CompiledKernel *CompiledOperator::compiled() const {

@@ -65,6 +65,8 @@ struct RunRequest {
   std::optional<Tier> tier = {};
   /// Check data-dependent indices before anything is written.
   bool validate = true;
+  /// A plan to apply instead of searching one.
+  std::shared_ptr<const PlanChoices> choices = {};
   /// Strides of an array in elements, by name; absent ones are dense.
   std::map<std::string, std::vector<int64_t>, std::less<>> strides = {};
   /// Outputs that are the same memory as an input: output name to input name.
@@ -164,6 +166,12 @@ public:
   /// Makes the arguments, launches, times and verifies. A verdict of wrong is
   /// no error; failing launches are.
   Result<RunResult> run(const RunValues &values = {});
+
+  /// Times the kernel's plan against others, on the arguments of the last run,
+  /// in rotating order on one thread until about `seconds` are spent. Returns
+  /// the median time of each in seconds; nothing is said of their results.
+  Result<std::vector<double>> race(std::span<const CompiledKernel> others,
+                                   double seconds);
 
   /// Makes the arguments of a run and launches nothing.
   Result<void> fill(const RunValues &values = {});

@@ -67,6 +67,8 @@ struct CompiledOperator::State {
   Result<RunResult> run(const RunValues &values);
   Result<void> fill(const RunValues &values);
   Result<std::vector<OutputResult>> judge(const Arrays &outputs, double factor);
+  Result<std::vector<double>> race(std::span<const CompiledKernel> others,
+                                   double seconds);
 
   const TensorRef &viewOf(const Slot &slot) const {
     return arrays[slot.memory]->view();

@@ -42,8 +42,11 @@ struct CoreCosts {
   /// Additions, multiplications, multiply-adds, comparisons and selections of
   /// vectors.
   double operationsPerCycle = 2;
-  /// Instructions of any kind.
+  /// Instructions of any kind, and how many of them a core looks ahead.
   double instructionsPerCycle = 4;
+  double reorderWindow = 320;
+  /// What a wrongly predicted branch takes.
+  double mispredictCycles = 16;
   double divideCycles = 0;
   double squareRootCycles = 0;
   /// From the operands of an addition or multiply-add to its result.
@@ -74,6 +77,9 @@ struct Machine {
   /// Handing a task to threads that spin, and to threads that sleep.
   double forkJoinNanoseconds = 300;
   double wakeNanoseconds = 40000;
+  /// The share of the shorter of computation and memory that is not hidden
+  /// behind the longer.
+  double notOverlapped = 0.25;
 
   /// The costs of a target's full vectors.
   const CoreCosts &costs(const Target &target) const {

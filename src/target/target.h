@@ -47,10 +47,6 @@ struct Target {
   bool hasMaskedByteAccess;
   /// x * 2^n as one instruction.
   bool hasScalef;
-  int64_t l1Bytes;
-  int64_t l2Bytes;
-  /// What one core moves beyond its second-level cache.
-  double farBytesPerNanosecond;
 
   /// Lanes of a vector of 32-bit elements.
   int64_t lanes32() const { return vectorBits / 32; }

@@ -123,6 +123,7 @@ Action addList(CLI::App &app);
 Action addRun(CLI::App &app);
 Action addExplain(CLI::App &app);
 Action addCompile(CLI::App &app);
+Action addTune(CLI::App &app);
 Action addBench(CLI::App &app);
 /// Hidden: the process of one arm of a benchmark.
 Action addBenchWorker(CLI::App &app);

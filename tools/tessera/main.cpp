@@ -72,6 +72,7 @@ int run(int argc, char **argv) {
       {"run", cli::addRun(app)},
       {"explain", cli::addExplain(app)},
       {"compile", cli::addCompile(app)},
+      {"tune", cli::addTune(app)},
       {"bench", cli::addBench(app)},
       {"doctor", cli::addDoctor(app)},
       {"bench-worker", cli::addBenchWorker(app)},

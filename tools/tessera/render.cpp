@@ -47,6 +47,7 @@ public:
     line(0, "plan     {}", text(plan["summary"]));
     for (const Json &stage : plan["stages"])
       addStage(stage);
+    addCandidates();
     addLoops();
     addMachine();
     addWork();
@@ -102,11 +103,23 @@ private:
       if (!nest["tiled_dimension"].is_null())
         line(2, "{} rows along {} together", text(nest["rows_per_iteration"]),
              text(nest["tiled_dimension"]));
-      line(2, "predicted {:.0f} ns per program",
-           nest["predicted_ns"].get<double>());
+      if (!nest["predicted_ns"].is_null())
+        line(2, "predicted {:.0f} ns per program",
+             nest["predicted_ns"].get<double>());
       for (const Json &reason : nest["reasons"])
         line(2, "{}: {}", text(reason["code"]), text(reason["text"]));
     }
+  }
+
+  void addCandidates() {
+    for (const Json &candidate : report["plan"]["candidates"])
+      line(0, "looked at {}: {}{}, {} instructions", text(candidate["what"]),
+           text(candidate["code"]),
+           candidate["predicted_seconds"].is_null()
+               ? ""
+               : ", predicted " +
+                     timeText(candidate["predicted_seconds"].get<double>()),
+           text(candidate["instructions"]));
   }
 
   void addLoops() {
@@ -153,6 +166,9 @@ private:
          text(work["bytes_read"]), text(work["bytes_written"]),
          work["flops"].get<double>(),
          timeText(work["predicted_seconds"].get<double>()));
+    for (const Json &term : work["predicted_terms"])
+      line(1, "{}: {} {}", text(term["stage"]), text(term["term"]),
+           timeText(term["seconds"].get<double>()));
   }
 
   void addPasses() {

@@ -8,8 +8,6 @@
 #include "realize/cpu/nest.h"
 #include "support/launch_errors.h"
 
-#include "llvm/ADT/ScopeExit.h"
-
 #include <algorithm>
 #include <utility>
 
@@ -21,8 +19,23 @@ static bool isTile(Value value) {
   return isa<RankedTensorType>(value.getType());
 }
 
-static int64_t constantIndexOr(Value value, int64_t otherwise) {
-  return constantIndex(value).value_or(otherwise);
+/// The prefix of the names of nests.
+static constexpr StringRef nestPrefix = "nest ";
+
+Location nestLocation(Location outer, int64_t id) {
+  return NameLoc::get(
+      StringAttr::get(outer.getContext(), nestPrefix + Twine(id)), outer);
+}
+
+std::optional<int64_t> nestOf(Operation *op) {
+  auto named = dyn_cast<NameLoc>(op->getLoc());
+  if (!named)
+    return std::nullopt;
+  StringRef name = named.getName().getValue();
+  int64_t id = 0;
+  if (!name.consume_front(nestPrefix) || name.getAsInteger(10, id))
+    return std::nullopt;
+  return id;
 }
 
 Error launchError(Operation *op, Error error) {
@@ -220,17 +233,23 @@ void Realizer::emitCheck(Value wrong, Error error) {
 //===----------------------------------------------------------------------===//
 
 NestPlan Realizer::plannedNest(const Phase &phase) {
-  NestPlan nest = planNest(phase, analysis, target, pins);
+  NestPlan nest = planNest(phase, planning);
   if (!nest.pinConflict.empty())
     fail(phase.roots[0].op, "unsupported.pin",
          "a schedule pin cannot be honoured: " + nest.pinConflict);
   return nest;
 }
 
-void Realizer::record(const NestPlan &nest) {
-  nanoseconds += nest.nanoseconds * repeats;
-  plan.nests.push_back(nest);
+/// Emits a nest whose operations are located in its name, by which the search
+/// tells where a kernel's time goes.
+void Realizer::emitNest(const Phase &phase, const NestPlan &nest) {
+  Location outer = emit.loc;
+  emit.loc = nestLocation(outer, nest.id);
+  NestEmitter(*this, phase, nest).run();
+  emit.loc = outer;
 }
+
+void Realizer::record(const NestPlan &nest) { plan.nests.push_back(nest); }
 
 void Realizer::runPhase(const Phase &phase) {
   NestPlan nest = plannedNest(phase);
@@ -243,7 +262,7 @@ void Realizer::runPhase(const Phase &phase) {
     setBuffer(packed, buffer);
   }
   record(nest);
-  NestEmitter(*this, phase, nest).run();
+  emitNest(phase, nest);
   if (packed)
     buffers.erase(packed);
 }
@@ -356,20 +375,10 @@ void Realizer::runParallel(tile::ParallelOp op, Value first, Value last) {
   Value total = emit.index(1);
   for (Attribute dim : op.getDims())
     total = emit.mul(total, extent(cast<StringAttr>(dim)));
-  double outerRepeats = repeats;
-  if (!last)
-    repeats *= double(constantIndexOr(total, 1));
-  auto restore = llvm::make_scope_exit([&] { repeats = outerRepeats; });
-
   std::vector<Step> steps = analysis.phases.schedule(op.getBody().front());
-  std::vector<NestPlan> nests;
   GridPlan order;
-  if (!checksOnly) {
-    for (const Step &step : steps)
-      if (!step.immediate)
-        nests.push_back(plannedNest(step.phase));
-    order = planGrid(op, steps, nests, analysis);
-  }
+  if (!checksOnly)
+    order = planGrid(op, stage, steps, planning);
   if (last)
     plan.order = order;
   if (!first)
@@ -378,8 +387,12 @@ void Realizer::runParallel(tile::ParallelOp op, Value first, Value last) {
     last = total;
   if (order.together == 1)
     return runPrograms(op, first, last, 1, steps, {});
-  for (const NestPlan &nest : nests)
-    record(nest);
+  std::vector<NestPlan> nests;
+  for (const Step &step : steps)
+    if (!step.immediate) {
+      nests.push_back(plannedNest(step.phase));
+      record(nests.back());
+    }
   Value together = emit.index(order.together);
   Value count = b.create<arith::SubIOp>(emit.loc, last, first);
   Value groups = b.create<arith::DivSIOp>(emit.loc, count, together);
@@ -436,7 +449,7 @@ void Realizer::runPrograms(tile::ParallelOp op, Value first, Value last,
         if (step.immediate)
           runImmediate(*step.immediate);
         else
-          NestEmitter(*this, step.phase, *nest).run();
+          emitNest(step.phase, *nest);
       });
     if (!step.immediate)
       ++nest;
@@ -507,9 +520,6 @@ template <typename Loop> void Realizer::runLoop(Loop op) {
       b.setInsertionPoint(loop.getBody()->getTerminator());
     else
       b.setInsertionPointToEnd(loop.getBody());
-    double outerRepeats = repeats;
-    repeats *= double(constantExtent(op.getDimAttr()).value_or(1));
-    auto restore = llvm::make_scope_exit([&] { repeats = outerRepeats; });
     setScalar(block.getArgument(0), loop.getInductionVar());
     bind(block.getArguments().drop_front(), loop.getRegionIterArgs());
     runBlock(block);

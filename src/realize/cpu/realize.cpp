@@ -20,20 +20,18 @@ namespace {
 
 class KernelRealizer {
 public:
-  KernelRealizer(const KernelAnalysis &analysis, const Target &target)
-      : analysis(analysis), target(target),
-        builder(analysis.kernel->getContext()), kernel(analysis.kernel) {
+  explicit KernelRealizer(const Planning &planning)
+      : planning(planning), analysis(planning.analysis),
+        target(planning.target), builder(analysis.kernel->getContext()),
+        kernel(analysis.kernel) {
     result.module = ModuleOp::create(kernel.getLoc());
     result.plan.kernel = kernel.getSymName().str();
     result.plan.target = target.name;
     result.plan.alias = analysis.accesses.aliasMode();
+    result.plan.keeping = planning.choices.keeping;
   }
 
   Result<RealizedKernel> run(const RealizeOptions &options) {
-    Result<Pins> read = readPins(kernel, target);
-    if (!read)
-      return read.error();
-    pins = *read;
     Block &body = kernel.getBody().front();
     SmallVector<tile::ParallelOp> grids(body.getOps<tile::ParallelOp>());
     if (!canSplit(body))
@@ -45,7 +43,8 @@ public:
         std::string symbol = kernel.getSymName().str() +
                              (checksOnly ? "_check" : "_stage") +
                              std::to_string(number);
-        if (std::optional<Error> error = emitStage(symbol, grid, checksOnly))
+        if (std::optional<Error> error =
+                emitStage(symbol, number, grid, checksOnly))
           return *error;
       }
     }
@@ -57,6 +56,7 @@ public:
 private:
   /// A pinned vector axis must have been used somewhere.
   Result<void> checkVectorAxis() {
+    const Pins &pins = planning.pins;
     if (pins.vectorAxis.empty())
       return {};
     std::string why;
@@ -127,7 +127,7 @@ private:
     return hasGrid;
   }
 
-  std::optional<Error> emitStage(const std::string &symbol,
+  std::optional<Error> emitStage(const std::string &symbol, size_t number,
                                  tile::ParallelOp grid, bool checksOnly) {
     Location loc = kernel.getLoc();
     MLIRContext *context = builder.getContext();
@@ -141,7 +141,7 @@ private:
     Block *entry = function.addEntryBlock();
     builder.setInsertionPointToStart(entry);
 
-    Realizer realizer(analysis, target, pins, builder, loc, checksOnly);
+    Realizer realizer(planning, number, builder, loc, checksOnly);
     realizer.checks = result.checks;
     VectorEmitter &emit = realizer.emit;
     Value scratch = function.getArgument(scratchArgument);
@@ -185,8 +185,7 @@ private:
 
     realizer.plan.programs = programs;
     result.checks = realizer.checks;
-    result.stages.push_back(
-        {symbol, programs, realizer.scratchBytes(), realizer.nanoseconds});
+    result.stages.push_back({symbol, programs, realizer.scratchBytes()});
     if (!checksOnly) {
       result.plan.stages.push_back(realizer.plan);
       llvm::append_range(result.plan.buffers, realizer.bufferSizes);
@@ -242,20 +241,19 @@ private:
     builder.create<func::ReturnOp>(loc, call.getResults());
   }
 
+  const Planning &planning;
   const KernelAnalysis &analysis;
   const Target &target;
   OpBuilder builder;
   tile::KernelOp kernel;
-  Pins pins;
   RealizedKernel result;
 };
 
 } // namespace
 
-Result<RealizedKernel> realizeForCpu(const KernelAnalysis &analysis,
-                                     const Target &target,
+Result<RealizedKernel> realizeForCpu(const Planning &planning,
                                      const RealizeOptions &options) {
-  return KernelRealizer(analysis, target).run(options);
+  return KernelRealizer(planning).run(options);
 }
 
 void loadRealizationDialects(MLIRContext &context) {

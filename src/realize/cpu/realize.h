@@ -29,7 +29,6 @@ struct RealizedStage {
   std::string symbol;
   int64_t programs = 0;
   int64_t scratchBytes = 0;
-  double nanosecondsPerProgram = 0;
 };
 
 /// The parameter of a stage function that is its scratch memory; those before
@@ -50,9 +49,13 @@ struct RealizeOptions {
   bool validate = false;
 };
 
-Result<RealizedKernel> realizeForCpu(const KernelAnalysis &analysis,
-                                     const Target &target,
+Result<RealizedKernel> realizeForCpu(const Planning &planning,
                                      const RealizeOptions &options = {});
+
+/// The location of the operations of a nest, and the nest (NestPlan::id) that
+/// an operation of a realized module belongs to, if any.
+mlir::Location nestLocation(mlir::Location outer, int64_t id);
+std::optional<int64_t> nestOf(mlir::Operation *op);
 
 /// Loads the dialects that realization emits.
 void loadRealizationDialects(mlir::MLIRContext &context);

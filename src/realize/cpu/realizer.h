@@ -61,25 +61,23 @@ Error launchError(mlir::Operation *op, Error error);
 
 class Realizer {
 public:
-  Realizer(const KernelAnalysis &analysis, const Target &target,
-           const Pins &pins, mlir::OpBuilder &builder, mlir::Location loc,
-           bool checksOnly)
-      : analysis(analysis), target(target), pins(pins), checksOnly(checksOnly),
+  /// `stage` is the number of the stage function among its kernel's.
+  Realizer(const Planning &planning, size_t stage, mlir::OpBuilder &builder,
+           mlir::Location loc, bool checksOnly)
+      : planning(planning), analysis(planning.analysis),
+        target(planning.target), stage(stage), checksOnly(checksOnly),
         b(builder), emit(builder, loc, target) {}
 
+  const Planning &planning;
   const KernelAnalysis &analysis;
   const Target &target;
-  const Pins &pins;
+  const size_t stage;
   /// Emits only the checks of data-dependent indices: nothing is written.
   const bool checksOnly;
   mlir::OpBuilder &b;
   VectorEmitter emit;
   /// Receives the decisions as they are applied.
   StagePlan plan;
-  /// Estimated time of one program, and how often the code being emitted runs
-  /// in it.
-  double nanoseconds = 0;
-  double repeats = 1;
   std::vector<std::pair<std::string, int64_t>> bufferSizes;
   /// The first failure; emission goes on, the result is discarded.
   std::optional<Error> failure;
@@ -157,6 +155,7 @@ private:
                    const std::vector<NestPlan> &nests);
   void bindProgram(tile::ParallelOp op, mlir::Value number);
   NestPlan plannedNest(const Phase &phase);
+  void emitNest(const Phase &phase, const NestPlan &nest);
   void record(const NestPlan &nest);
   template <typename Loop> void runLoop(Loop op);
   void runFold(tile::FoldOp op);

@@ -1,0 +1,155 @@
+//===- plan_record.h - The record of what was decided ------------*- C++
+//-*-===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TESSERA_PLAN_PLAN_RECORD_H
+#define TESSERA_PLAN_PLAN_RECORD_H
+
+#include "analysis/keeping.h"
+#include "tessera/executable.h"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace tessera {
+
+/// How the last, incomplete vector of a loop is done.
+enum class TailForm {
+  /// One vector under a mask.
+  Mask,
+  /// A loop over single elements.
+  Scalar,
+};
+
+/// One reason for a decision, with a stable code.
+struct Reason {
+  std::string code;
+  std::string text;
+};
+
+/// What else could have been decided for a nest: everything that is legal and
+/// that realization can do.
+struct NestAlternatives {
+  /// Dimensions that could fill the lanes, the chosen one among them.
+  std::vector<std::string> vectorDims;
+  /// The most vectors per iteration; 1 where they depend on each other.
+  int64_t mostUnroll = 1;
+};
+
+/// The decisions for one phase.
+struct NestPlan {
+  /// Names the nest within its kernel: the number of the operation it begins
+  /// with. Equal for equal Tile IR.
+  int64_t id = 0;
+  /// The index space, outermost first: "row, col".
+  std::string space;
+  /// What the nest computes: "reduce max", "store y", ...
+  std::string roots;
+  /// The dimension whose elements fill the lanes; empty for scalar code.
+  std::string vectorDim;
+  int64_t lanes = 1;
+  /// Vectors per iteration of the vector loop; for a reduction along the vector
+  /// dimension also the number of independent partial results.
+  int64_t unroll = 1;
+  TailForm tail = TailForm::Mask;
+  /// A kept dimension of which `tileRows` coordinates are done at once, so that
+  /// what is loaded along the vector dimension serves all of them; empty for
+  /// none.
+  std::string tileDim;
+  int64_t tileRows = 1;
+  /// The operand of a contraction (0 or 1) that is first copied to memory of
+  /// its own, its vectors side by side; -1 for none.
+  int packedOperand = -1;
+  /// Iterations of a long summation after which the partial sums are added to
+  /// outer ones, so that errors grow with the root of the length; 0 for none.
+  int64_t sumBlock = 0;
+  /// The number of partial sums of a summation, as far as its rounding errors
+  /// are concerned.
+  int64_t partials = 1;
+  NestAlternatives alternatives;
+  std::vector<Reason> reasons;
+  /// Why a pin could not be honoured here; empty when all were.
+  std::string pinConflict;
+};
+
+/// How the programs of a grid follow one another.
+struct GridPlan {
+  /// Programs that advance together, phase by phase: while one waits for the
+  /// end of a reduction the next one's loop runs.
+  int64_t together = 1;
+  /// The most that could.
+  int64_t mostTogether = 1;
+  std::vector<Reason> reasons;
+};
+
+/// The decisions for one grid of programs.
+struct StagePlan {
+  std::string grid;
+  int64_t programs = 1;
+  GridPlan order;
+  std::vector<NestPlan> nests;
+};
+
+/// "all", "expensive", "required".
+std::string_view name(Keeping keeping);
+
+/// Decisions for one nest that a saved plan or the search fixes; the others are
+/// the planner's.
+struct NestChoice {
+  std::optional<std::string> vectorDim;
+  std::optional<int64_t> unroll;
+  std::optional<int64_t> tileRows;
+  std::optional<bool> packs;
+  std::optional<TailForm> tail;
+};
+
+/// Decisions for a kernel that a saved plan or the search fixes.
+struct PlanChoices {
+  Keeping keeping = Keeping::All;
+  /// By NestPlan::id.
+  std::map<int64_t, NestChoice> nests;
+  /// Programs that advance together, by the number of the stage.
+  std::map<size_t, int64_t> together;
+};
+
+/// A plan that the search looked at.
+struct PlanCandidate {
+  /// What sets it apart: "2 programs together", "unroll 2", ...
+  std::string what;
+  /// "chosen", or a code that says why not.
+  std::string code;
+  /// Predicted time of the whole call on one thread; not known for what was not
+  /// admitted.
+  std::optional<double> nanoseconds;
+  /// Instructions of its code, functions expanded.
+  int64_t instructions = 0;
+  PlanChoices choices;
+};
+
+struct Plan {
+  std::string kernel;
+  std::string target;
+  AliasMode alias = AliasMode::Disjoint;
+  std::vector<StagePlan> stages;
+  Keeping keeping = Keeping::All;
+  std::vector<PlanCandidate> candidates;
+  /// Values kept in scratch memory, with their size in bytes.
+  std::vector<std::pair<std::string, int64_t>> buffers;
+
+  /// The plan in one line: "rows in parallel; max, sum, store over col in 16
+  /// lanes x 4; ...".
+  std::string summary() const;
+};
+
+} // namespace tessera
+
+#endif // TESSERA_PLAN_PLAN_RECORD_H

@@ -1,0 +1,447 @@
+//===- price.cpp - Predicted time of realized code ------------------------===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "search/price.h"
+
+#include "realize/cpu/realize.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+using namespace mlir;
+
+namespace tessera {
+
+void Counts::add(const Counts &other, double times) {
+  loads += times * other.loads;
+  stores += times * other.stores;
+  loadedBytes += times * other.loadedBytes;
+  storedBytes += times * other.storedBytes;
+  maskedLoads += times * other.maskedLoads;
+  maskedStores += times * other.maskedStores;
+  gatheredLanes += times * other.gatheredLanes;
+  operations += times * other.operations;
+  divisions += times * other.divisions;
+  squareRoots += times * other.squareRoots;
+  instructions += times * other.instructions;
+  mispredictions += times * other.mispredictions;
+}
+
+namespace {
+
+/// Iterations of a loop whose length is not known.
+constexpr double unknownTrips = 16;
+/// How often a branch that guards rare cases is taken, and any other.
+constexpr double rare = 0.02, even = 0.5;
+
+std::optional<int64_t> constantOf(Value value) {
+  if (auto constant = value.getDefiningOp<arith::ConstantOp>())
+    if (auto number = dyn_cast<IntegerAttr>(constant.getValue()))
+      return number.getInt();
+  return std::nullopt;
+}
+
+/// The upper bound of a loop: a constant, or the least of a minimum.
+std::optional<int64_t> upperOf(Value value) {
+  if (auto minimum = value.getDefiningOp<arith::MinSIOp>())
+    for (Value operand : minimum->getOperands())
+      if (std::optional<int64_t> constant = constantOf(operand))
+        return constant;
+  return constantOf(value);
+}
+
+/// A block: what one execution takes.
+struct Block {
+  Counts counts;
+  /// Cycles from its begin to the end of its longest chain.
+  double latency = 0;
+  /// The longest chain from a carried value to a yielded one.
+  double recurrence = 0;
+  /// Arithmetic that loops inside it leave to it: invariant in them.
+  Counts hoisted;
+};
+
+class Pricer {
+public:
+  Pricer(const Target &target, const Machine &machine)
+      : target(target), costs(machine.costs(target)), narrow(machine.core[0]) {}
+
+  StagePrice run(func::FuncOp function) {
+    StagePrice price;
+    price.symbol = function.getSymName().str();
+    function->walk([&](Operation *op) {
+      price.instructions += int64_t(countsOf(op).instructions);
+    });
+    // The loop over the programs is the one without constant bounds; after the
+    // programs that run together there may be one for the rest.
+    scf::ForOp grid;
+    for (auto loop : function.getBody().front().getOps<scf::ForOp>())
+      if (isa_and_present<arith::IndexCastOp, arith::AddIOp>(
+              loop.getLowerBound().getDefiningOp()) &&
+          !constantOf(loop.getLowerBound()) &&
+          (!grid || stepOf(loop) > stepOf(grid)))
+        grid = loop;
+    Block body = grid ? priceBlock(*grid.getBody())
+                      : priceBlock(function.getBody().front());
+    double programs = grid ? double(stepOf(grid)) : 1;
+    double cycles = grid ? iterationCycles(body) : body.latency;
+    price.cycles = std::max(cycles, throughput(body.counts)) / programs;
+    price.throughputCycles = throughput(body.counts) / programs;
+    price.counts.add(body.counts, 1 / programs);
+    for (auto [id, loops] : nestCycles)
+      price.nestCycles[id] = loops / programs;
+    return price;
+  }
+
+private:
+  static int64_t stepOf(scf::ForOp loop) {
+    return constantOf(loop.getStep()).value_or(1);
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Operations
+  //===--------------------------------------------------------------------===//
+
+  /// Registers that a value of the type takes; 0 for scalars and masks.
+  double registersOf(Type type) const {
+    auto vector = dyn_cast<VectorType>(type);
+    if (!vector || vector.getElementTypeBitWidth() == 1)
+      return 0;
+    double bits = double(vector.getNumElements()) *
+                  double(vector.getElementTypeBitWidth());
+    return std::max(1.0, bits / double(target.vectorBits));
+  }
+
+  static double bytesOf(Type type) {
+    if (auto vector = dyn_cast<VectorType>(type))
+      return double(vector.getNumElements()) *
+             double((vector.getElementTypeBitWidth() + 7) / 8);
+    return type.isIntOrFloat() ? double(type.getIntOrFloatBitWidth()) / 8 : 8;
+  }
+
+  /// Whether the operation is part of an address, of a loop's control or of an
+  /// instruction that uses its result, and takes nothing by itself.
+  static bool isFree(Operation *op) {
+    if (op->hasTrait<OpTrait::ConstantLike>() ||
+        isa<LLVM::GEPOp, LLVM::PoisonOp, LLVM::UndefOp, arith::IndexCastOp,
+            arith::BitcastOp, LLVM::BitcastOp, scf::YieldOp, arith::NegFOp,
+            func::ReturnOp>(op))
+      return true;
+    if (op->getNumResults() != 1)
+      return false;
+    Type type = op->getResult(0).getType();
+    // Index arithmetic is folded into addresses and loop counters.
+    if (type.isIndex() &&
+        !isa<arith::DivUIOp, arith::RemUIOp, arith::DivSIOp, arith::RemSIOp>(
+            op))
+      return true;
+    // A comparison that only selects among its operands is a maximum.
+    if (auto compare = dyn_cast<arith::CmpFOp>(op))
+      return compare->hasOneUse() && isMaximum(*compare->user_begin(), compare);
+    return false;
+  }
+
+  static bool isMaximum(Operation *user, arith::CmpFOp compare) {
+    auto select = dyn_cast<arith::SelectOp>(user);
+    if (!select || select.getCondition() != compare.getResult())
+      return false;
+    auto among = [&](Value value) {
+      return value == compare.getLhs() || value == compare.getRhs();
+    };
+    return compare.getLhs() != compare.getRhs() &&
+           among(select.getTrueValue()) && among(select.getFalseValue());
+  }
+
+  Counts countsOf(Operation *op) const {
+    Counts counts;
+    if (isFree(op) || op->getNumRegions() > 0)
+      return counts;
+    auto touch = [&](Type type, bool isLoad, bool isMasked) {
+      double registers = std::max(1.0, registersOf(type));
+      counts.instructions = registers;
+      (isLoad ? counts.loads : counts.stores) = registers;
+      (isLoad ? counts.loadedBytes : counts.storedBytes) = bytesOf(type);
+      if (isMasked)
+        (isLoad ? counts.maskedLoads : counts.maskedStores) = registers;
+    };
+    auto apart = [&](Type type, bool isLoad) {
+      counts.gatheredLanes = double(cast<VectorType>(type).getNumElements());
+      counts.instructions = 3 * counts.gatheredLanes;
+      (isLoad ? counts.loadedBytes : counts.storedBytes) = bytesOf(type);
+    };
+    if (auto load = dyn_cast<LLVM::LoadOp>(op))
+      touch(load.getType(), true, false);
+    else if (auto store = dyn_cast<LLVM::StoreOp>(op))
+      touch(store.getValue().getType(), false, false);
+    else if (auto load = dyn_cast<LLVM::MaskedLoadOp>(op))
+      touch(load.getType(), true, true);
+    else if (auto store = dyn_cast<LLVM::MaskedStoreOp>(op))
+      touch(store.getValue().getType(), false, true);
+    else if (auto gather = dyn_cast<LLVM::masked_gather>(op))
+      apart(gather.getType(), true);
+    else if (auto scatter = dyn_cast<LLVM::masked_scatter>(op))
+      apart(scatter.getValue().getType(), false);
+    else
+      countArithmetic(op, counts);
+    return counts;
+  }
+
+  void countArithmetic(Operation *op, Counts &counts) const {
+    double registers = 0;
+    for (Type type : op->getResultTypes())
+      registers = std::max(registers, registersOf(type));
+    for (Type type : op->getOperandTypes())
+      registers = std::max(registers, registersOf(type));
+    counts.instructions = std::max(1.0, registers);
+    bool isFloat =
+        op->getNumResults() == 1 &&
+        isa<FloatType>(getElementTypeOrSelf(op->getResult(0).getType()));
+    // Scalar arithmetic on floats runs on the units of vectors.
+    if (registers > 0 || isFloat)
+      counts.operations = std::max(1.0, registers);
+    // One element takes what the narrowest vector takes.
+    auto unit = [&](double narrow, double full) {
+      return registers > 0 ? registers : narrow / full;
+    };
+    if (isa<arith::DivFOp>(op))
+      counts.divisions = unit(narrow.divideCycles, costs.divideCycles);
+    else if (isa<math::SqrtOp, math::RsqrtOp>(op))
+      counts.squareRoots =
+          unit(narrow.squareRootCycles, costs.squareRootCycles);
+    else if (isa<arith::DivUIOp, arith::RemUIOp, arith::DivSIOp,
+                 arith::RemSIOp>(op))
+      counts.instructions = 10;
+  }
+
+  double latencyOf(Operation *op) const {
+    if (isFree(op))
+      return 0;
+    if (isa<LLVM::LoadOp, LLVM::MaskedLoadOp>(op))
+      return costs.loadLatency + 2;
+    if (isa<LLVM::masked_gather>(op))
+      return 25;
+    if (isa<LLVM::StoreOp, LLVM::MaskedStoreOp, LLVM::masked_scatter>(op))
+      return 1;
+    if (isa<arith::DivFOp>(op))
+      return costs.divideLatency;
+    if (isa<math::SqrtOp, math::RsqrtOp>(op))
+      return costs.squareRootLatency;
+    if (isa<LLVM::ShuffleVectorOp, LLVM::ExtractElementOp,
+            LLVM::InsertElementOp>(op))
+      return 3;
+    if (isa<arith::DivUIOp, arith::RemUIOp, arith::DivSIOp, arith::RemSIOp>(op))
+      return 18;
+    bool isFloat = llvm::any_of(op->getOperandTypes(), [](Type type) {
+      return isa<FloatType>(getElementTypeOrSelf(type));
+    });
+    return isFloat ? costs.addLatency : 1;
+  }
+
+  /// Cycles that the operations keep the core busy.
+  double throughput(const Counts &counts) const {
+    double loads = (counts.loads + counts.gatheredLanes) / costs.loadsPerCycle +
+                   counts.maskedLoads * costs.maskedLoadCycles;
+    double stores = counts.stores / costs.storesPerCycle +
+                    counts.maskedStores * costs.maskedStoreCycles;
+    double arithmetic = counts.operations / costs.operationsPerCycle;
+    double divisions = counts.divisions * costs.divideCycles +
+                       counts.squareRoots * costs.squareRootCycles;
+    double all = counts.instructions / costs.instructionsPerCycle;
+    return std::max({loads, stores, arithmetic, divisions, all,
+                     counts.gatheredLanes * costs.gatherLaneCycles}) +
+           counts.mispredictions * costs.mispredictCycles;
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Blocks
+  //===--------------------------------------------------------------------===//
+
+  /// Cycles of one of many executions of a block, one after another.
+  double iterationCycles(const Block &block) const {
+    double share =
+        std::min(1.0, block.counts.instructions / costs.reorderWindow);
+    return std::max(
+        {throughput(block.counts), block.recurrence, block.latency * share});
+  }
+
+  Block priceBlock(mlir::Block &block) {
+    Block result;
+    // When values are ready after the begin of the block, and after its carried
+    // values (only of what depends on them).
+    llvm::DenseMap<Value, double> ready, since;
+    llvm::DenseSet<Value> invariant;
+    bool isLoop = isa_and_present<scf::ForOp>(block.getParentOp());
+    for (BlockArgument argument : block.getArguments())
+      if (isLoop && argument.getArgNumber() > 0)
+        since[argument] = 0;
+    for (Operation &op : block) {
+      double start = 0;
+      std::optional<double> carried;
+      auto need = [&](Value operand) {
+        if (auto found = ready.find(operand); found != ready.end())
+          start = std::max(start, found->second);
+        if (auto found = since.find(operand); found != since.end())
+          carried = std::max(carried.value_or(0), found->second);
+      };
+      if (op.getNumRegions() > 0)
+        op.walk([&](Operation *inner) {
+          for (Value operand : inner->getOperands())
+            need(operand);
+        });
+      for (Value operand : op.getOperands())
+        need(operand);
+      if (isa<scf::YieldOp>(op)) {
+        if (isLoop && carried)
+          result.recurrence = std::max(result.recurrence, *carried);
+        continue;
+      }
+      double latency = 0;
+      if (auto loop = dyn_cast<scf::ForOp>(op)) {
+        latency = addLoop(loop, result);
+      } else if (auto branch = dyn_cast<scf::IfOp>(op)) {
+        latency = addBranch(branch, result);
+      } else {
+        Counts counts = countsOf(&op);
+        // What does not change in a loop is computed before it.
+        bool moves = isLoop && isMemoryEffectFree(&op) &&
+                     llvm::all_of(op.getOperands(), [&](Value operand) {
+                       return operand.getParentBlock() != &block ||
+                              invariant.contains(operand);
+                     });
+        if (moves) {
+          invariant.insert(op.result_begin(), op.result_end());
+          result.hoisted.add(counts);
+          continue;
+        }
+        result.counts.add(counts);
+        latency = latencyOf(&op);
+      }
+      for (Value value : op.getResults()) {
+        ready[value] = start + latency;
+        if (carried)
+          since[value] = *carried + latency;
+      }
+      result.latency = std::max(result.latency, start + latency);
+    }
+    return result;
+  }
+
+  /// Adds a loop to the block around it; returns its time.
+  double addLoop(scf::ForOp loop, Block &outer) {
+    Block body = priceBlock(*loop.getBody());
+    std::optional<int64_t> lower = constantOf(loop.getLowerBound()),
+                           upper = upperOf(loop.getUpperBound()),
+                           step = constantOf(loop.getStep());
+    double trips = unknownTrips;
+    if (lower && upper && step && *step > 0)
+      trips =
+          double(std::max<int64_t>(0, (*upper - *lower + *step - 1) / *step));
+    // The counter, its comparison and the branch are one or two instructions.
+    constexpr double control = 2;
+    body.counts.instructions += control;
+    double iteration = iterationCycles(body);
+    double cycles = trips > 0 ? (trips - 1) * iteration + body.latency : 0;
+    Counts all;
+    all.add(body.counts, trips);
+    // A core foresees the end of loops that are short.
+    constexpr double foreseen = 24;
+    if (trips > foreseen) {
+      all.mispredictions += 1;
+      cycles += costs.mispredictCycles;
+    }
+    if (std::optional<int64_t> id = nestOf(loop);
+        id && loop.getBody()->getOps<scf::ForOp>().empty())
+      nestCycles[*id] += std::max(cycles, throughput(all)) * repeatsOf(loop);
+    outer.counts.add(all);
+    outer.counts.add(body.hoisted);
+    return cycles;
+  }
+
+  /// How often a loop runs in one iteration of the loop over programs.
+  double repeatsOf(scf::ForOp loop) const {
+    double repeats = 1;
+    for (auto parent = loop->getParentOfType<scf::ForOp>(); parent;
+         parent = parent->getParentOfType<scf::ForOp>()) {
+      std::optional<int64_t> lower = constantOf(parent.getLowerBound()),
+                             upper = upperOf(parent.getUpperBound()),
+                             step = constantOf(parent.getStep());
+      if (!lower && !parent->getParentOfType<scf::ForOp>())
+        break;
+      repeats *= lower && upper && step && *step > 0
+                     ? double((*upper - *lower + *step - 1) / *step)
+                     : unknownTrips;
+    }
+    return repeats;
+  }
+
+  double addBranch(scf::IfOp branch, Block &outer) {
+    // Rare cases of functions are guarded by a test of all lanes at once.
+    auto test = branch.getCondition().getDefiningOp<arith::CmpIOp>();
+    bool isRare =
+        test && isa_and_present<LLVM::BitcastOp>(test.getLhs().getDefiningOp());
+    double share = isRare ? rare : even, latency = 0;
+    for (Region *region : {&branch.getThenRegion(), &branch.getElseRegion()}) {
+      if (region->empty())
+        continue;
+      Block body = priceBlock(region->front());
+      outer.counts.add(body.counts, share);
+      latency = std::max(latency, share * body.latency);
+    }
+    outer.counts.instructions += 2;
+    return latency + 1;
+  }
+
+  const Target &target;
+  const CoreCosts &costs;
+  /// Of the narrowest vectors.
+  const CoreCosts &narrow;
+  std::map<int64_t, double> nestCycles;
+};
+
+} // namespace
+
+std::vector<StagePrice> priceStages(ModuleOp module, const Target &target,
+                                    const Machine &machine) {
+  std::vector<StagePrice> prices;
+  for (auto function : module.getOps<func::FuncOp>())
+    if (function.getSymName().ends_with("_body"))
+      prices.push_back(Pricer(target, machine).run(function));
+  return prices;
+}
+
+TimeTerms predictTime(const StagePrice &price, double programs,
+                      const Traffic &traffic, const Target &target,
+                      const Machine &machine) {
+  TimeTerms terms;
+  double cycle = 1 / machine.costs(target).gigahertz;
+  terms.throughput = price.throughputCycles * programs * cycle;
+  terms.waiting =
+      std::max(0.0, price.cycles - price.throughputCycles) * programs * cycle;
+  const MemoryLevel &far = machine.levelOf(traffic.read + traffic.written);
+  terms.memory = traffic.read / far.read + traffic.written / far.write;
+  // What a program reads again is where its data stay between the reads.
+  double touched = (traffic.read + traffic.written) / std::max(programs, 1.0);
+  const MemoryLevel &near = machine.levelOf(touched);
+  if (&near != &machine.memory[0]) {
+    double again =
+        std::max(0.0, price.counts.loadedBytes * programs - traffic.read);
+    terms.repeatedReads = again / near.read;
+  }
+  double computation = terms.throughput + terms.waiting;
+  double memory = terms.memory + terms.repeatedReads;
+  terms.total = std::max(computation, memory) +
+                machine.notOverlapped * std::min(computation, memory);
+  return terms;
+}
+
+} // namespace tessera

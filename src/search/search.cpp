@@ -1,0 +1,295 @@
+//===- search.cpp - Choosing a plan by predicted time ---------------------===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "search/search.h"
+
+#include "codegen/cpu/expand_math.h"
+#include "realize/cpu/realize.h"
+
+#include "fmt/format.h"
+
+#include <algorithm>
+#include <memory>
+
+using namespace mlir;
+
+namespace tessera {
+
+std::vector<TimeTerms> predictStages(const std::vector<StagePrice> &prices,
+                                     const std::vector<int64_t> &programs,
+                                     const Traffic &traffic,
+                                     const Target &target,
+                                     const Machine &machine) {
+  auto moved = [&](size_t i) {
+    return (prices[i].counts.loadedBytes + prices[i].counts.storedBytes) *
+           double(programs[i]);
+  };
+  double all = 0;
+  for (size_t i = 0; i < prices.size(); ++i)
+    all += moved(i);
+  std::vector<TimeTerms> times;
+  for (size_t i = 0; i < prices.size(); ++i) {
+    // Of what the kernel moves, a stage moves what is its share of all moves.
+    double share = all > 0 ? moved(i) / all : 0;
+    times.push_back(predictTime(prices[i], double(programs[i]),
+                                {traffic.read * share, traffic.written * share},
+                                target, machine));
+  }
+  return times;
+}
+
+namespace {
+
+/// Code of more instructions is not admitted beside the default plan: it takes
+/// long to compile and leaves the caches of instructions.
+constexpr int64_t mostInstructions = 1500;
+/// Kernels whose default plan is longer are not searched.
+constexpr int64_t longestSearched = 6000;
+/// Predictions that differ by less are not told apart.
+constexpr double margin = 0.98;
+
+/// A candidate that was realized.
+struct Priced {
+  PlanChoices choices;
+  Plan plan;
+  std::vector<StagePrice> prices;
+  double nanoseconds = 0;
+  int64_t instructions = 0;
+  /// Its place in the list of candidates.
+  size_t index = 0;
+};
+
+class Search {
+public:
+  explicit Search(const SearchInput &input) : input(input) {}
+
+  Result<SearchResult> run() {
+    Result<Priced> base = price({}, "default");
+    if (!base)
+      return base.error();
+    best = std::move(*base);
+    if (best.instructions <= longestSearched) {
+      searchKeeping();
+      searchVectorDims();
+      searchUnroll();
+      searchTogether();
+      searchTail();
+    } else {
+      result.candidates.push_back(
+          {fmt::format("any other plan: {} instructions are more than {}",
+                       best.instructions, longestSearched),
+           "search.size",
+           {},
+           0,
+           {}});
+    }
+    result.candidates[best.index].code = "chosen";
+    result.choices = best.choices;
+    return std::move(result);
+  }
+
+private:
+  const KernelAnalysis &analysis(Keeping keeping) {
+    std::unique_ptr<KernelAnalysis> &made = analyses[size_t(keeping)];
+    if (!made)
+      made = std::make_unique<KernelAnalysis>(
+          input.kernel, input.alias, input.extents, input.strides, keeping);
+    return *made;
+  }
+
+  Result<Priced> price(const PlanChoices &choices, std::string what) {
+    Planning planning{analysis(choices.keeping), input.target, input.machine,
+                      input.pins, choices};
+    Result<RealizedKernel> realized = realizeForCpu(planning);
+    if (!realized)
+      return realized.error();
+    tile::KernelOp kernel = input.kernel;
+    tile::Tier tier = kernel.getTier();
+    formMultiplyAdds(realized->module.get(), input.target, tier);
+    expandMath(realized->module.get(), input.target, tier);
+    Priced priced;
+    priced.choices = choices;
+    priced.prices =
+        priceStages(realized->module.get(), input.target, input.machine);
+    std::vector<int64_t> programs;
+    for (const RealizedStage &stage : realized->stages)
+      programs.push_back(stage.programs);
+    for (const StagePrice &stage : priced.prices)
+      priced.instructions += stage.instructions;
+    for (const TimeTerms &time :
+         predictStages(priced.prices, programs, input.traffic, input.target,
+                       input.machine))
+      priced.nanoseconds += time.total;
+    priced.plan = std::move(realized->plan);
+    priced.index = result.candidates.size();
+    result.candidates.push_back({std::move(what), "cost.higher",
+                                 priced.nanoseconds, priced.instructions,
+                                 choices});
+    return priced;
+  }
+
+  /// Looks at a candidate and takes it if it is better; returns it if it
+  /// differs from the best one and was admitted.
+  std::optional<Priced> consider(const PlanChoices &choices,
+                                 const std::string &what) {
+    Result<Priced> priced = price(choices, what);
+    if (!priced) {
+      result.candidates.push_back({what, priced.error().code, {}, 0, choices});
+      return std::nullopt;
+    }
+    PlanCandidate &entry = result.candidates.back();
+    if (priced->plan.summary() == best.plan.summary() &&
+        priced->instructions == best.instructions) {
+      // Nothing about it differs.
+      result.candidates.pop_back();
+      return std::nullopt;
+    }
+    if (priced->instructions > std::max(mostInstructions, best.instructions)) {
+      entry.code = "admission.instructions";
+      return std::nullopt;
+    }
+    bool isBetter = priced->nanoseconds < margin * best.nanoseconds;
+    // The same time with less code.
+    isBetter |= priced->nanoseconds <= best.nanoseconds &&
+                priced->instructions < best.instructions;
+    if (!isBetter) {
+      entry.code =
+          priced->nanoseconds > best.nanoseconds ? "cost.higher" : "cost.equal";
+      return *priced;
+    }
+    best = *priced;
+    return *priced;
+  }
+
+  void searchKeeping() {
+    for (Keeping keeping : {Keeping::Expensive, Keeping::Required}) {
+      PlanChoices choices = best.choices;
+      choices.keeping = keeping;
+      consider(choices, keeping == Keeping::Expensive
+                            ? "only expensive values are kept"
+                            : "values are evaluated again");
+    }
+  }
+
+  /// The nests of the best plan so far.
+  std::vector<NestPlan> nests() const {
+    std::vector<NestPlan> all;
+    for (const StagePlan &stage : best.plan.stages)
+      all.insert(all.end(), stage.nests.begin(), stage.nests.end());
+    return all;
+  }
+
+  void searchVectorDims() {
+    for (const NestPlan &nest : nests())
+      for (const std::string &dim : nest.alternatives.vectorDims) {
+        if (dim == nest.vectorDim)
+          continue;
+        PlanChoices choices = best.choices;
+        choices.nests[nest.id].vectorDim = dim;
+        consider(choices,
+                 fmt::format("{} with lanes along {}", nest.roots, dim));
+      }
+  }
+
+  void searchUnroll() {
+    const std::vector<NestPlan> all = nests();
+    if (std::none_of(all.begin(), all.end(), [](const NestPlan &nest) {
+          return nest.alternatives.mostUnroll > 1;
+        }))
+      return;
+    // All nests alike, then each as it fared best among those.
+    struct Found {
+      int64_t unroll;
+      Priced priced;
+    };
+    std::vector<Found> found;
+    const PlanChoices start = best.choices;
+    for (int64_t unroll : {1, 2, 4, 8}) {
+      PlanChoices choices = start;
+      for (const NestPlan &nest : all)
+        if (nest.alternatives.mostUnroll > 1)
+          choices.nests[nest.id].unroll =
+              std::min(unroll, nest.alternatives.mostUnroll);
+      if (std::optional<Priced> priced = consider(
+              choices, fmt::format("{} vectors per iteration", unroll)))
+        found.push_back({unroll, std::move(*priced)});
+    }
+    PlanChoices mixed = best.choices;
+    bool isMixed = false;
+    for (const NestPlan &nest : all) {
+      double least = 0;
+      int64_t unroll = 0;
+      bool isKnown = found.size() > 1;
+      for (const Found &candidate : found) {
+        double cycles = nestCycles(candidate.priced, nest.id);
+        isKnown &= cycles > 0;
+        if (unroll == 0 || cycles < margin * least) {
+          least = cycles;
+          unroll = candidate.unroll;
+        }
+      }
+      if (!isKnown || nest.alternatives.mostUnroll <= 1)
+        continue;
+      unroll = std::min(unroll, nest.alternatives.mostUnroll);
+      isMixed |= mixed.nests[nest.id].unroll != unroll;
+      mixed.nests[nest.id].unroll = unroll;
+    }
+    if (isMixed)
+      consider(mixed, "vectors per iteration nest by nest");
+  }
+
+  static double nestCycles(const Priced &priced, int64_t id) {
+    double cycles = 0;
+    for (const StagePrice &stage : priced.prices)
+      if (auto found = stage.nestCycles.find(id);
+          found != stage.nestCycles.end())
+        cycles += found->second;
+    return cycles;
+  }
+
+  void searchTogether() {
+    for (size_t stage = 0; stage < best.plan.stages.size(); ++stage)
+      for (int64_t together = 2;
+           together <= best.plan.stages[stage].order.mostTogether;
+           together *= 2) {
+        PlanChoices choices = best.choices;
+        choices.together[stage] = together;
+        consider(choices, fmt::format("{} programs together", together));
+        // More of them cannot help where these did not.
+        if (!best.choices.together.count(stage) ||
+            best.choices.together[stage] != together)
+          break;
+      }
+  }
+
+  void searchTail() {
+    if (input.pins.tail.empty()) {
+      PlanChoices choices = best.choices;
+      bool hasTail = false;
+      for (const NestPlan &nest : nests())
+        if (nest.tail == TailForm::Mask && !nest.vectorDim.empty()) {
+          choices.nests[nest.id].tail = TailForm::Scalar;
+          hasTail = true;
+        }
+      if (hasTail)
+        consider(choices, "tails one element at a time");
+    }
+  }
+
+  const SearchInput &input;
+  std::unique_ptr<KernelAnalysis> analyses[3];
+  SearchResult result;
+  Priced best;
+};
+
+} // namespace
+
+Result<SearchResult> searchPlan(const SearchInput &input) {
+  return Search(input).run();
+}
+
+} // namespace tessera

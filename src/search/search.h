@@ -1,0 +1,60 @@
+//===- search.h - Choosing a plan by predicted time -------------*- C++ -*-===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Purpose: realizes the candidates that a kernel has, prices each by its code
+// (price.h), and chooses. The candidates are enumerated in a fixed order and
+// every one is recorded with its price or the reason why it has none; nothing
+// depends on the clock, so equal kernels get equal plans.
+//
+// The decisions are searched one after another, each with the best of those
+// before it: which values are kept; the vector dimension of each nest; vectors
+// per iteration; how many programs advance together; the form of the tail.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TESSERA_SEARCH_SEARCH_H
+#define TESSERA_SEARCH_SEARCH_H
+
+#include "plan/plan.h"
+#include "search/price.h"
+
+namespace tessera {
+
+/// What a kernel is compiled for.
+struct SearchInput {
+  /// Specialized.
+  tile::KernelOp kernel;
+  const Target &target;
+  const Machine &machine;
+  const Pins &pins;
+  AliasMode alias;
+  std::vector<std::vector<int64_t>> extents;
+  StrideFacts strides;
+  /// Of one call.
+  Traffic traffic;
+};
+
+struct SearchResult {
+  PlanChoices choices;
+  /// In the order they were looked at; one is "chosen".
+  std::vector<PlanCandidate> candidates;
+};
+
+/// Looks at the candidates. A kernel that cannot be realized with any plan is
+/// an error, that of its default plan.
+Result<SearchResult> searchPlan(const SearchInput &input);
+
+/// The times of a module's stages, one after another; `programs` of each.
+std::vector<TimeTerms> predictStages(const std::vector<StagePrice> &prices,
+                                     const std::vector<int64_t> &programs,
+                                     const Traffic &traffic,
+                                     const Target &target,
+                                     const Machine &machine);
+
+} // namespace tessera
+
+#endif // TESSERA_SEARCH_SEARCH_H

@@ -1,0 +1,95 @@
+//===- session/race.cpp - Plans timed against each other ------------------===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "session/state.h"
+#include "support/timing.h"
+
+#include <algorithm>
+
+namespace tessera::session {
+
+namespace {
+
+/// A turn lasts about this long, so that the clock is read seldom.
+constexpr double turnNanoseconds = 100e3;
+
+double medianOf(std::vector<double> values) {
+  auto middle = values.begin() + static_cast<ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+/// One plan's launches.
+struct Runner {
+  PreparedLaunch launch;
+  int64_t repeats = 1;
+  std::vector<double> seconds;
+
+  Result<double> turn() {
+    int64_t start = support::nowNanoseconds();
+    for (int64_t i = 0; i < repeats; ++i)
+      if (Result<void> status = launch.run(); !status)
+        return status.error();
+    return static_cast<double>(support::nowNanoseconds() - start);
+  }
+};
+
+} // namespace
+
+Result<std::vector<double>>
+CompiledOperator::State::race(std::span<const CompiledKernel> others,
+                              double seconds) {
+  LaunchOptions options;
+  options.threads = 1;
+  std::vector<Runner> runners;
+  auto add = [&](const CompiledKernel &compiled) -> Result<void> {
+    Result<PreparedLaunch> prepared =
+        compiled.executable.prepare(arguments, options);
+    if (!prepared)
+      return prepared.error();
+    runners.push_back({std::move(*prepared), 1, {}});
+    // The first turn warms up and shows how many launches a turn takes.
+    for (int i = 0; i < 2; ++i) {
+      Result<double> time = runners.back().turn();
+      if (!time)
+        return time.error();
+      runners.back().repeats = std::clamp<int64_t>(
+          static_cast<int64_t>(turnNanoseconds / std::max(*time, 1.0) *
+                               static_cast<double>(runners.back().repeats)),
+          1, 100000);
+    }
+    return {};
+  };
+  if (Result<void> status = add(*kernel); !status)
+    return status.error();
+  for (const CompiledKernel &other : others)
+    if (Result<void> status = add(other); !status)
+      return status.error();
+
+  const int64_t start = support::nowNanoseconds();
+  constexpr size_t fewest = 3;
+  for (size_t round = 0;
+       round < fewest ||
+       static_cast<double>(support::nowNanoseconds() - start) < seconds * 1e9;
+       ++round)
+    // Each begins a round in turn, forwards and backwards.
+    for (size_t i = 0; i < runners.size(); ++i) {
+      size_t step = round % 2 == 0 ? i : runners.size() - 1 - i;
+      Runner &runner = runners[(step + round / 2) % runners.size()];
+      Result<double> time = runner.turn();
+      if (!time)
+        return time.error();
+      runner.seconds.push_back(*time * 1e-9 /
+                               static_cast<double>(runner.repeats));
+    }
+  std::vector<double> medians;
+  for (Runner &runner : runners)
+    medians.push_back(medianOf(std::move(runner.seconds)));
+  return medians;
+}
+
+} // namespace tessera::session
