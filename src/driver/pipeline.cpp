@@ -263,4 +263,24 @@ Result<PipelineResult> compileForCpu(tile::KernelOp kernel,
   return result;
 }
 
+Result<std::vector<double>> predictForCpu(tile::KernelOp kernel,
+                                          const CompileRequest &request,
+                                          const PlanChoices &choices,
+                                          ArrayRef<Machine> machines) {
+  const Target &target = getTarget(request.isa);
+  if (Result<void> done = specialize(kernel, request.extents); !done)
+    return done.error();
+  Result<Pins> pins = readPins(kernel, target);
+  if (!pins)
+    return pins.error();
+  KernelAnalysis analysis(kernel, request.alias, request.extents,
+                          StrideFacts{request.unitStride});
+  const WorkEstimate work = estimateWork(kernel, analysis, request.extents);
+  return pricePlan({kernel, target, machineFor(request.isa), *pins,
+                    request.alias, request.extents,
+                    StrideFacts{request.unitStride},
+                    Traffic{double(work.bytesRead), double(work.bytesWritten)}},
+                   choices, machines);
+}
+
 } // namespace tessera

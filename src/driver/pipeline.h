@@ -37,6 +37,13 @@ struct PipelineResult {
 Result<PipelineResult> compileForCpu(tile::KernelOp kernel,
                                      const CompileRequest &request);
 
+/// The predicted time in nanoseconds of a plan on each of several machines,
+/// without generating code. The kernel is consumed.
+Result<std::vector<double>> predictForCpu(tile::KernelOp kernel,
+                                          const CompileRequest &request,
+                                          const PlanChoices &choices,
+                                          llvm::ArrayRef<Machine> machines);
+
 } // namespace tessera
 
 #endif // TESSERA_DRIVER_PIPELINE_H

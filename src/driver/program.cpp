@@ -210,21 +210,48 @@ parameterNames(const std::vector<ProgramParameter> &parameters) {
   return names;
 }
 
-Result<CompiledKernel> Program::compile(const CompileRequest &given) const {
-  std::lock_guard lock(state->mutex);
+/// The request with a unit stride along the last axis where it says nothing.
+static Result<CompileRequest>
+completed(const CompileRequest &given, const std::string &name,
+          const std::vector<ProgramParameter> &parameters) {
   CompileRequest request = given;
-  if (request.extents.size() != state->parameters.size())
-    return launcherror::count(state->name, state->parameters.size(),
-                              parameterNames(state->parameters),
+  if (request.extents.size() != parameters.size())
+    return launcherror::count(name, parameters.size(),
+                              parameterNames(parameters),
                               request.extents.size());
-  request.unitStride.resize(state->parameters.size());
-  for (size_t i = 0; i < state->parameters.size(); ++i) {
+  request.unitStride.resize(parameters.size());
+  for (size_t i = 0; i < parameters.size(); ++i) {
     auto &unit = request.unitStride[i];
-    if (unit.empty() && state->parameters[i].rank > 0) {
-      unit.assign(state->parameters[i].rank, false);
+    if (unit.empty() && parameters[i].rank > 0) {
+      unit.assign(parameters[i].rank, false);
       unit.back() = true;
     }
   }
+  return request;
+}
+
+Result<std::vector<double>>
+Program::predict(const CompileRequest &given, const PlanChoices &choices,
+                 std::span<const Machine> machines) const {
+  std::lock_guard lock(state->mutex);
+  Result<CompileRequest> request =
+      completed(given, state->name, state->parameters);
+  if (!request)
+    return request.error();
+  OwningOpRef<ModuleOp> work = state->module->clone();
+  tile::KernelOp kernel = cast<tile::KernelOp>(
+      SymbolTable::lookupSymbolIn(work.get(), state->name));
+  return predictForCpu(kernel, *request, choices,
+                       llvm::ArrayRef(machines.data(), machines.size()));
+}
+
+Result<CompiledKernel> Program::compile(const CompileRequest &given) const {
+  std::lock_guard lock(state->mutex);
+  Result<CompileRequest> complete =
+      completed(given, state->name, state->parameters);
+  if (!complete)
+    return complete.error();
+  const CompileRequest &request = *complete;
   // Compilation specializes a copy.
   OwningOpRef<ModuleOp> work = state->module->clone();
   tile::KernelOp kernel = cast<tile::KernelOp>(

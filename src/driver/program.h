@@ -147,6 +147,12 @@ public:
 
   Result<CompiledKernel> compile(const CompileRequest &request) const;
 
+  /// What a plan is predicted to take on each of several machines, in
+  /// nanoseconds of one call on one thread.
+  Result<std::vector<double>> predict(const CompileRequest &request,
+                                      const PlanChoices &choices,
+                                      std::span<const Machine> machines) const;
+
   /// Compiles for the given arguments: their extents, strides and overlap.
   Result<CompiledKernel> compileFor(std::span<const Argument> arguments,
                                     CompileRequest request = {}) const;

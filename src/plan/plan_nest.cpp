@@ -470,40 +470,4 @@ NestPlan planNest(const Phase &phase, const Planning &planning) {
   return NestPlanner(phase, planning).run();
 }
 
-std::string_view name(Keeping keeping) {
-  switch (keeping) {
-  case Keeping::All:
-    return "all";
-  case Keeping::Expensive:
-    return "expensive";
-  case Keeping::Required:
-    return "required";
-  }
-  return "";
-}
-
-std::string Plan::summary() const {
-  std::string text;
-  for (const StagePlan &stage : stages) {
-    if (!text.empty())
-      text += " | ";
-    text += stage.grid.empty() ? "one program" : "parallel " + stage.grid;
-    if (stage.order.together > 1)
-      text += " x" + std::to_string(stage.order.together);
-    for (const NestPlan &nest : stage.nests) {
-      text += "; " + nest.roots + " over " + nest.space;
-      if (nest.vectorDim.empty())
-        text += " (scalar)";
-      else
-        text += " (" + nest.vectorDim + " x" + std::to_string(nest.lanes) +
-                (nest.unroll > 1 ? " x" + std::to_string(nest.unroll) : "") +
-                (nest.tileRows > 1 ? ", " + nest.tileDim + " x" +
-                                         std::to_string(nest.tileRows)
-                                   : "") +
-                (nest.packedOperand >= 0 ? ", packed" : "") + ")";
-    }
-  }
-  return text;
-}
-
 } // namespace tessera

@@ -150,6 +150,11 @@ struct Plan {
   std::string summary() const;
 };
 
+/// The candidates around a plan that differ in vectors per iteration (the same
+/// of every nest), programs together and tail: every combination, for measuring
+/// how good the search is.
+std::vector<PlanChoices> everyCombination(const Plan &plan);
+
 } // namespace tessera
 
 #endif // TESSERA_PLAN_PLAN_RECORD_H

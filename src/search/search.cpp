@@ -288,6 +288,33 @@ private:
 
 } // namespace
 
+Result<std::vector<double>> pricePlan(const SearchInput &input,
+                                      const PlanChoices &choices,
+                                      ArrayRef<Machine> machines) {
+  KernelAnalysis analysis(input.kernel, input.alias, input.extents,
+                          input.strides, choices.keeping);
+  Result<RealizedKernel> realized = realizeForCpu(
+      {analysis, input.target, input.machine, input.pins, choices});
+  if (!realized)
+    return realized.error();
+  tile::KernelOp kernel = input.kernel;
+  formMultiplyAdds(realized->module.get(), input.target, kernel.getTier());
+  expandMath(realized->module.get(), input.target, kernel.getTier());
+  std::vector<int64_t> programs;
+  for (const RealizedStage &stage : realized->stages)
+    programs.push_back(stage.programs);
+  std::vector<double> times;
+  for (const Machine &machine : machines) {
+    double sum = 0;
+    for (const TimeTerms &time : predictStages(
+             priceStages(realized->module.get(), input.target, machine),
+             programs, input.traffic, input.target, machine))
+      sum += time.total;
+    times.push_back(sum);
+  }
+  return times;
+}
+
 Result<SearchResult> searchPlan(const SearchInput &input) {
   return Search(input).run();
 }

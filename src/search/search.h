@@ -48,6 +48,11 @@ struct SearchResult {
 /// an error, that of its default plan.
 Result<SearchResult> searchPlan(const SearchInput &input);
 
+/// The predicted time of a plan in nanoseconds on each of several machines.
+Result<std::vector<double>> pricePlan(const SearchInput &input,
+                                      const PlanChoices &choices,
+                                      llvm::ArrayRef<Machine> machines);
+
 /// The times of a module's stages, one after another; `programs` of each.
 std::vector<TimeTerms> predictStages(const std::vector<StagePrice> &prices,
                                      const std::vector<int64_t> &programs,

@@ -9,6 +9,7 @@
 #include "support/timing.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace tessera::session {
 
@@ -38,17 +39,74 @@ struct Runner {
   }
 };
 
+/// Copies of arrays whose places in a page differ: arrays that end at guard
+/// pages have equal ones, and a core takes a load for one from a store to the
+/// other whose address differs in its upper bits alone.
+class Placement {
+public:
+  explicit Placement(const std::vector<Argument> &originals)
+      : placed(originals) {
+    std::vector<Piece> pieces;
+    size_t bytes = page;
+    for (const Argument &argument : originals)
+      if (const auto *view = std::get_if<TensorRef>(&argument))
+        if (std::optional<ByteRange> range = reachableBytes(*view)) {
+          bytes =
+              (bytes + page - 1) / page * page + pieces.size() * step % page;
+          auto *from = static_cast<char *>(view->data) + range->begin;
+          // Arrays that share memory go on sharing it.
+          for (const Piece &piece : pieces)
+            if (from >= piece.from && from < piece.from + piece.size) {
+              pieces.push_back({from, 0, piece.to + size_t(from - piece.from)});
+              from = nullptr;
+              break;
+            }
+          if (!from)
+            continue;
+          size_t size = size_t(range->end - range->begin);
+          pieces.push_back({from, size, bytes});
+          bytes += size + page;
+        } else {
+          pieces.push_back({static_cast<char *>(view->data), 0, page});
+        }
+    memory.resize(bytes + page);
+    size_t misfit = reinterpret_cast<uintptr_t>(memory.data()) % page;
+    char *start = memory.data() + (misfit ? page - misfit : 0);
+    size_t number = 0;
+    for (Argument &argument : placed)
+      if (auto *view = std::get_if<TensorRef>(&argument)) {
+        const Piece &piece = pieces[number++];
+        std::memcpy(start + piece.to, piece.from, piece.size);
+        view->data =
+            start + piece.to + (static_cast<char *>(view->data) - piece.from);
+      }
+  }
+
+  const std::vector<Argument> &arguments() const { return placed; }
+
+private:
+  static constexpr size_t page = 4096, step = 1088;
+  struct Piece {
+    const char *from;
+    size_t size, to;
+  };
+
+  std::vector<Argument> placed;
+  std::vector<char> memory;
+};
+
 } // namespace
 
 Result<std::vector<double>>
 CompiledOperator::State::race(std::span<const CompiledKernel> others,
                               double seconds) {
+  Placement placed(arguments);
   LaunchOptions options;
   options.threads = 1;
   std::vector<Runner> runners;
   auto add = [&](const CompiledKernel &compiled) -> Result<void> {
     Result<PreparedLaunch> prepared =
-        compiled.executable.prepare(arguments, options);
+        compiled.executable.prepare(placed.arguments(), options);
     if (!prepared)
       return prepared.error();
     runners.push_back({std::move(*prepared), 1, {}});

@@ -1,0 +1,279 @@
+//===- bench/regret/regret.cpp - How good the search for plans is ---------===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// For each row of a suite: compiles every combination of vectors per iteration,
+// programs together and tail, times them against the default plan in one race,
+// and reports the default's regret, its time over the best one's. With --fit
+// also what the regret would be under other coefficients of the cost model: on
+// the operators that it may be fitted to, and on the others.
+//
+//===----------------------------------------------------------------------===//
+
+#include "bench/core/row.h"
+#include "plan/plan_record.h"
+#include "target/machine.h"
+
+#include "CLI/CLI.hpp"
+#include "fmt/format.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <set>
+
+using namespace tessera;
+using nlohmann::json;
+
+namespace {
+
+struct Options {
+  std::string suite = "rows";
+  std::string filter;
+  std::string output;
+  std::string isa = "native";
+  double seconds = 1;
+  bool fit = false;
+};
+
+struct Row {
+  std::string id;
+  std::string operatorName;
+  double chosen = 0;
+  /// A second compilation of the default plan: the noise of the race.
+  double again = 0;
+  std::vector<double> measured;
+  /// By machine, then candidate.
+  std::vector<std::vector<double>> predicted;
+  double defaultPredicted = 0;
+
+  double best() const {
+    return std::min(
+        {chosen, again, *std::min_element(measured.begin(), measured.end())});
+  }
+  double regret() const { return std::min(chosen, again) / best(); }
+  /// Of the candidate that a machine's figures would choose.
+  double regretOn(size_t machine) const {
+    constexpr double margin = 0.98;
+    size_t choice = 0;
+    for (size_t i = 1; i < measured.size(); ++i)
+      if (predicted[machine][i] < margin * predicted[machine][choice])
+        choice = i;
+    return measured[choice] / best();
+  }
+};
+
+/// The host's description with other coefficients.
+struct Variation {
+  std::string what;
+  Machine machine;
+};
+
+std::vector<Variation> variations() {
+  std::vector<Variation> all;
+  for (double window : {64., 96., 128., 192., 256., 384., 512.})
+    for (double exposed : {0., 0.25, 0.5})
+      for (double clock : {1., 1.3}) {
+        Machine machine = hostMachine();
+        for (CoreCosts &costs : machine.core) {
+          costs.reorderWindow = window;
+          costs.gigahertz *= clock;
+        }
+        machine.notOverlapped = exposed;
+        all.push_back({fmt::format("window {}, exposed {}, clock x{}", window,
+                                   exposed, clock),
+                       std::move(machine)});
+      }
+  return all;
+}
+
+Result<Row> measure(const bench::RowSpec &spec, const Options &options,
+                    const std::vector<Machine> &machines) {
+  const kernels::Operator *op = kernels::findOperator(spec.operatorName);
+  session::RunRequest request = spec.runRequest();
+  Result<Isa> isa = parseIsa(options.isa);
+  if (!isa)
+    return isa.error();
+  request.isa = *isa;
+  request.validate = false;
+  Result<session::CompiledOperator> chosen =
+      session::CompiledOperator::create(*op, request);
+  if (!chosen)
+    return chosen.error();
+  Result<session::RunResult> ran = chosen->run();
+  if (!ran)
+    return ran.error();
+  Row row;
+  row.id = spec.id();
+  row.operatorName = spec.operatorName;
+  const Plan &plan = *chosen->compiled()->plan;
+  for (const PlanCandidate &candidate : plan.candidates)
+    if (candidate.code == "chosen")
+      row.defaultPredicted = candidate.nanoseconds.value_or(0) * 1e-9;
+  std::vector<CompiledKernel> kernels;
+  Result<session::Compilation> again = session::compileOperator(*op, request);
+  if (!again)
+    return again.error();
+  kernels.push_back(std::move(again->kernel));
+  row.predicted.resize(machines.size());
+  std::set<std::string> objects;
+  for (const PlanChoices &choices : everyCombination(plan)) {
+    request.choices = std::make_shared<const PlanChoices>(choices);
+    Result<session::Compilation> made = session::compileOperator(*op, request);
+    if (!made)
+      return made.error();
+    // Plans that lead to the same code are one candidate.
+    if (!objects.insert(made->kernel.object).second)
+      continue;
+    if (!machines.empty()) {
+      CompileRequest compile;
+      compile.extents = made->extents;
+      compile.isa = *isa;
+      Result<std::vector<double>> times =
+          made->program.predict(compile, choices, machines);
+      if (!times)
+        return times.error();
+      for (size_t i = 0; i < machines.size(); ++i)
+        row.predicted[i].push_back((*times)[i]);
+    }
+    kernels.push_back(std::move(made->kernel));
+  }
+  Result<std::vector<double>> times = chosen->race(kernels, options.seconds);
+  if (!times)
+    return times.error();
+  row.chosen = (*times)[0];
+  row.again = (*times)[1];
+  row.measured.assign(times->begin() + 2, times->end());
+  return row;
+}
+
+struct Summary {
+  double mean = 1, worst = 1;
+};
+
+template <typename Regret>
+Summary summarize(const std::vector<Row> &rows, Regret regret) {
+  double logs = 0;
+  Summary summary;
+  for (const Row &row : rows) {
+    double value = regret(row);
+    logs += std::log(value);
+    summary.worst = std::max(summary.worst, value);
+  }
+  if (!rows.empty())
+    summary.mean = std::exp(logs / double(rows.size()));
+  return summary;
+}
+
+void printFit(const std::vector<Row> &rows,
+              const std::vector<Variation> &variations) {
+  // Every second operator of the suite.
+  std::vector<std::string> operators;
+  for (const Row &row : rows)
+    if (std::find(operators.begin(), operators.end(), row.operatorName) ==
+        operators.end())
+      operators.push_back(row.operatorName);
+  std::vector<Row> fitted, others;
+  for (const Row &row : rows) {
+    auto place =
+        std::find(operators.begin(), operators.end(), row.operatorName);
+    ((place - operators.begin()) % 2 == 0 ? fitted : others).push_back(row);
+  }
+  fmt::print(
+      "\nregret: mean and worst on {} rows to fit to, and on {} others\n",
+      fitted.size(), others.size());
+  for (size_t i = 0; i < variations.size(); ++i) {
+    auto on = [&](const Row &row) { return row.regretOn(i); };
+    Summary a = summarize(fitted, on), b = summarize(others, on);
+    fmt::print("{:<40} {:.3f} {:.3f}   {:.3f} {:.3f}\n", variations[i].what,
+               a.mean, a.worst, b.mean, b.worst);
+  }
+}
+
+int run(const Options &options) {
+  Result<bench::Suite> suite = bench::findSuite(options.suite);
+  if (!suite) {
+    std::fputs((suite.error().str() + "\n").c_str(), stderr);
+    return 2;
+  }
+  std::vector<Variation> varied;
+  if (options.fit)
+    varied = variations();
+  std::vector<Machine> machines;
+  for (const Variation &variation : varied)
+    machines.push_back(variation.machine);
+  std::vector<Row> rows;
+  json list = json::array();
+  bool failed = false;
+  for (const bench::RowSpec &spec : suite->rows) {
+    if (spec.boundary != "native" ||
+        spec.id().find(options.filter) == std::string::npos ||
+        !kernels::findOperator(spec.operatorName))
+      continue;
+    Result<Row> row = measure(spec, options, machines);
+    if (!row) {
+      fmt::print("{}: {}\n", spec.id(), row.error().str());
+      failed = true;
+      continue;
+    }
+    fmt::print("{:<56} {:>2} candidates, {:9.3g} s, predicted {:.2f} of it, "
+               "regret {:.3f}, A/A {:.3f}\n",
+               row->id, row->measured.size(), row->chosen,
+               row->defaultPredicted / row->chosen, row->regret(),
+               std::max(row->chosen, row->again) /
+                   std::min(row->chosen, row->again));
+    std::fflush(stdout);
+    list.push_back({{"row", row->id},
+                    {"chosen_seconds", row->chosen},
+                    {"again_seconds", row->again},
+                    {"predicted_seconds", row->defaultPredicted},
+                    {"candidate_seconds", row->measured},
+                    {"regret", row->regret()}});
+    rows.push_back(std::move(*row));
+  }
+  Summary all = summarize(rows, [](const Row &row) { return row.regret(); });
+  fmt::print("{} rows, regret of the default plan: mean {:.3f}, worst {:.3f}\n",
+             rows.size(), all.mean, all.worst);
+  if (options.fit)
+    printFit(rows, varied);
+  if (!options.output.empty()) {
+    std::ofstream file(options.output);
+    file << json{{"schema", 1},
+                 {"suite", options.suite},
+                 {"isa", options.isa},
+                 {"machine", hostMachine().name},
+                 {"rows", list},
+                 {"mean_regret", all.mean},
+                 {"worst_regret", all.worst}}
+                .dump(1)
+         << "\n";
+    if (!file.flush()) {
+      fmt::print(stderr, "cannot write '{}'\n", options.output);
+      return 2;
+    }
+  }
+  return failed ? 1 : 0;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  Options options;
+  CLI::App app("Measures the regret of default plans.", "tessera-regret");
+  app.add_option("--suite", options.suite, "rows of this suite at `native`")
+      ->capture_default_str();
+  app.add_option("--filter", options.filter, "rows whose name contains this");
+  app.add_option("--isa", options.isa, "instruction-set level")
+      ->capture_default_str();
+  app.add_option("--time", options.seconds, "seconds to time a row")
+      ->capture_default_str();
+  app.add_option("--json", options.output, "the file to write");
+  app.add_flag("--fit", options.fit,
+               "regret under other coefficients of the cost model");
+  CLI11_PARSE(app, argc, argv);
+  return run(options);
+}

@@ -1,0 +1,81 @@
+//===- plan_record.cpp - The record of what was decided -------------------===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "plan/plan_record.h"
+
+#include <algorithm>
+
+namespace tessera {
+
+std::string_view name(Keeping keeping) {
+  switch (keeping) {
+  case Keeping::All:
+    return "all";
+  case Keeping::Expensive:
+    return "expensive";
+  case Keeping::Required:
+    return "required";
+  }
+  return "";
+}
+
+std::string Plan::summary() const {
+  std::string text;
+  for (const StagePlan &stage : stages) {
+    if (!text.empty())
+      text += " | ";
+    text += stage.grid.empty() ? "one program" : "parallel " + stage.grid;
+    if (stage.order.together > 1)
+      text += " x" + std::to_string(stage.order.together);
+    for (const NestPlan &nest : stage.nests) {
+      text += "; " + nest.roots + " over " + nest.space;
+      if (nest.vectorDim.empty())
+        text += " (scalar)";
+      else
+        text += " (" + nest.vectorDim + " x" + std::to_string(nest.lanes) +
+                (nest.unroll > 1 ? " x" + std::to_string(nest.unroll) : "") +
+                (nest.tileRows > 1 ? ", " + nest.tileDim + " x" +
+                                         std::to_string(nest.tileRows)
+                                   : "") +
+                (nest.packedOperand >= 0 ? ", packed" : "") + ")";
+    }
+  }
+  return text;
+}
+
+std::vector<PlanChoices> everyCombination(const Plan &plan) {
+  int64_t mostUnroll = 1, mostTogether = 1;
+  for (const StagePlan &stage : plan.stages) {
+    mostTogether = std::max(mostTogether, stage.order.mostTogether);
+    for (const NestPlan &nest : stage.nests)
+      mostUnroll = std::max(mostUnroll, nest.alternatives.mostUnroll);
+  }
+  std::vector<PlanChoices> all;
+  for (TailForm tail : {TailForm::Mask, TailForm::Scalar})
+    for (int64_t together = 1; together <= std::min<int64_t>(mostTogether, 4);
+         together *= 2)
+      for (int64_t unroll = 1; unroll <= std::min<int64_t>(mostUnroll, 8);
+           unroll *= 2) {
+        PlanChoices &choices = all.emplace_back();
+        choices.keeping = plan.keeping;
+        for (size_t number = 0; number < plan.stages.size(); ++number) {
+          const StagePlan &stage = plan.stages[number];
+          choices.together[number] =
+              std::min(together, stage.order.mostTogether);
+          for (const NestPlan &nest : stage.nests) {
+            NestChoice &choice = choices.nests[nest.id];
+            if (!nest.vectorDim.empty())
+              choice.vectorDim = nest.vectorDim;
+            choice.unroll = std::min(unroll, nest.alternatives.mostUnroll);
+            choice.tail = tail;
+          }
+        }
+      }
+  return all;
+}
+
+} // namespace tessera
