@@ -73,6 +73,7 @@ int run(int argc, char **argv) {
       {"explain", cli::addExplain(app)},
       {"compile", cli::addCompile(app)},
       {"bench", cli::addBench(app)},
+      {"calibrate", cli::addCalibrate(app)},
       {"doctor", cli::addDoctor(app)},
       {"bench-worker", cli::addBenchWorker(app)},
   };
@@ -83,7 +84,7 @@ int run(int argc, char **argv) {
       })) {
     cli::printError(
         "tessera: error: unknown verb '{}', expected list, run, explain, "
-        "compile, bench or doctor\ntry: tessera --help\n",
+        "compile, bench, calibrate or doctor\ntry: tessera --help\n",
         argv[1]);
     return 2;
   }
