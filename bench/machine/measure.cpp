@@ -35,7 +35,7 @@ constexpr double sampleNanoseconds = 200e3;
 /// The largest array for what lies beyond all caches, and how much of it a
 /// second of the whole time allows for.
 constexpr int64_t largestArray = 512 * MiB;
-constexpr int64_t arrayPerSecond = 32 * MiB;
+constexpr int64_t arrayPerSecond = 64 * MiB;
 /// Idle workers have parked by then.
 constexpr auto longIdle = std::chrono::milliseconds(2);
 /// Later than this comes a worker that had to wait for a core.
@@ -178,7 +178,6 @@ public:
   }
 
   MeasuredMachine run(const std::function<void(const Progress &)> &progress) {
-    support::Stopwatch watch;
     addBandwidth();
     for (size_t width = 0; width < widthNames.size(); ++width)
       addCore(width);
@@ -243,6 +242,12 @@ private:
     return std::clamp(bytes / (4 * KiB) * (4 * KiB), 4 * KiB, whole);
   }
 
+  /// Whether the array of a level is too large for the one before to matter.
+  bool isAlone(size_t level) const {
+    return level == 0 ||
+           workingSet(level) > result.machine.memory[level - 1].bytes * 5 / 4;
+  }
+
   void addBandwidth() {
     const LoopTable &loops = loopTable(getTarget(hostIsa()).vectorBits);
     struct Mix {
@@ -254,7 +259,7 @@ private:
                          {loops.writeNt, &MemoryLevel::writeAround}};
     for (size_t level = 0; level < levelNames.size(); ++level)
       for (const Mix &mix : mixes) {
-        if (!pages.data()) {
+        if (!pages.data() || !isAlone(level)) {
           for (const Figure<MemoryLevel> &figure : levelFigures())
             result.kept.insert(figureName(figure.name, levelNames[level]));
           continue;
@@ -402,6 +407,8 @@ private:
     });
   }
 
+  /// Making the memory counts as well.
+  const support::Stopwatch watch;
   const double seconds;
   MeasuredMachine result;
   Pages pages;
