@@ -99,17 +99,22 @@ public:
   double operator()() {
     for (int attempt = 0; attempt < attempts; ++attempt) {
       findClock();
-      double once = clock(), again = clock();
-      // A disturbed one would make the loop look better.
-      if (std::abs(once / again - 1) < sameClock)
-        return loop() * clockCycles * 2 / (once + again);
+      double once = clock(), again = clock(), time = loop(), after = clock();
+      if (std::abs(once / again - 1) >= sameClock)
+        continue;
+      // A disturbed clock would make the loop look better. One that is much
+      // higher afterwards is what a light loop may have.
+      double least = std::min(once, again);
+      if (after < least && after > least * lighterClock)
+        least = after;
+      return time * clockCycles / least;
     }
     return 0;
   }
-  /// Cycles per nanosecond.
-  double gigahertz() {
+  /// Nanoseconds of a cycle.
+  double cycle() {
     findClock();
-    return clockCycles / clock();
+    return clock() / clockCycles;
   }
 
 private:
@@ -120,6 +125,7 @@ private:
   };
   static constexpr int attempts = 3;
   static constexpr double sameClock = 0.005;
+  static constexpr double lighterClock = 0.97;
   // Short, so that the clock stays what it was.
   static constexpr double loopNanoseconds = 50e3;
   static constexpr double clockNanoseconds = 25e3;
@@ -284,7 +290,7 @@ private:
 
   const Probe &count(const CountedLoop &loop, const CoreLoops &loops) {
     return add({.sample = InCycles(loop, loops, coreData),
-                .estimate = Estimate::Densest});
+                .estimate = Estimate::Cluster});
   }
 
   void addCore(size_t width) {
@@ -299,11 +305,11 @@ private:
     const Probe &clock =
         add({.sample =
                  [cycles = InCycles(loops.clock, loops, coreData)]() mutable {
-                   return cycles.gigahertz();
+                   return cycles.cycle();
                  },
-             .estimate = Estimate::Densest});
+             .estimate = Estimate::Cluster});
     conclude(width, &CoreCosts::gigahertz, {&clock},
-             [&clock] { return clock.value(); });
+             [&clock] { return 1 / clock.value(); });
 
     // Cycles of one, or how many in a cycle.
     enum class As { Cycles, Rate };

@@ -30,14 +30,17 @@ std::vector<double> chosen(const Probe &probe) {
     return sorted;
   if (probe.estimate == Estimate::Shortest)
     return {sorted.begin(), sorted.begin() + agreeing};
-  const size_t count = std::max(agreeing, sorted.size() / 3);
-  size_t best = 0;
+  const size_t count = std::max(agreeing, sorted.size() / 8);
   auto spread = [&](size_t i) { return sorted[i + count - 1] / sorted[i]; };
-  for (size_t i = 1; i + count <= sorted.size(); ++i)
+  size_t best = 0;
+  for (size_t i = 0; i + count <= sorted.size(); ++i) {
     if (spread(i) < spread(best))
       best = i;
-  return {sorted.begin() + static_cast<std::ptrdiff_t>(best),
-          sorted.begin() + static_cast<std::ptrdiff_t>(best + count)};
+    if (spread(best) <= 1 + probe.tolerance)
+      break;
+  }
+  auto first = sorted.begin() + static_cast<std::ptrdiff_t>(best);
+  return {first, first + static_cast<std::ptrdiff_t>(count)};
 }
 
 } // namespace

@@ -26,9 +26,10 @@ namespace tessera::bench {
 enum class Estimate {
   /// Of times: the middle of the shortest.
   Shortest,
-  /// Of ratios, which are disturbed in both directions: the middle of the
-  /// densest third.
-  Densest,
+  /// Of ratios of times, which are disturbed in both directions, more often
+  /// upwards: the middle of the lowest cluster, which is an eighth of the
+  /// samples that agree; of the densest eighth where none do.
+  Cluster,
   /// Of what differs by its nature.
   Middle
 };

@@ -34,9 +34,11 @@ TEST(BenchSchedule, TimesAreWhatTheShortestAgreeOn) {
   EXPECT_NEAR(probes[0].value(), 100, 0.5);
 }
 
-TEST(BenchSchedule, RatiosAreWhatMostAgreeOn) {
+TEST(BenchSchedule, RatiosAreTheLowestThatManyAgreeOn) {
+  // A few are too small, and for half of the time something else runs.
   std::deque<Probe> probes = {probeOf(
-      {4, 5.5, 4.001, 2.9, 4.002, 7, 3.1, 3.999, 4.7}, Estimate::Densest)};
+      {6, 4.001, 6, 6, 2.9, 6, 4.002, 7, 3.1, 3.999, 6, 4, 6, 6, 4.5, 4.003},
+      Estimate::Cluster)};
   takeTurns(probes, 0.05, [](const Progress &) {});
   EXPECT_TRUE(probes[0].isSettled());
   EXPECT_NEAR(probes[0].value(), 4, 0.01);
