@@ -38,7 +38,9 @@ constexpr int64_t largestArray = 512 * MiB;
 constexpr int64_t arrayPerSecond = 64 * MiB;
 /// Idle workers have parked by then.
 constexpr auto longIdle = std::chrono::milliseconds(2);
-/// Later than this comes a worker that had to wait for a core.
+/// Later than this comes a worker that had to wait for a core: one that spun,
+/// and one that slept.
+constexpr double longestHandover = 1e5;
 constexpr double longestWake = 1e6;
 /// A worker that has not come by then was not let run.
 constexpr int64_t longestWait = 20'000'000;
@@ -404,7 +406,8 @@ private:
                                  .estimate = Estimate::Middle});
     conclusions.push_back([this, &spinning, &sleeping] {
       // Without a free core for every thread both are about other programs.
-      const bool areFree = spinning.isSettled();
+      const bool areFree =
+          spinning.isSettled() && spinning.value() < longestHandover;
       keep(result.machine, &Machine::forkJoinNanoseconds, machineFigures(), "",
            areFree ? spinning.value() : 0, {&spinning});
       keep(result.machine, &Machine::wakeNanoseconds, machineFigures(), "",

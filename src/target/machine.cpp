@@ -80,7 +80,7 @@ std::vector<Machine> makeMachines() {
       {.name = "sapphire-rapids",
        .provenance =
            "Sapphire, Emerald and Granite Rapids: instruction tables; "
-           "bandwidth and clock measured on one core of guests",
+           "bandwidth, clock and small costs measured on one core of guests",
        .processors = {{"GenuineIntel", 6, 143, 143},
                       {"GenuineIntel", 6, 207, 207},
                       {"GenuineIntel", 6, 173, 174}},
