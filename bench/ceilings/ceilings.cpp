@@ -7,6 +7,8 @@
 
 #include "bench/ceilings/ceilings.h"
 
+#include "bench/ceilings/loop_table.h"
+#include "bench/ceilings/pages.h"
 #include "bench/core/statistics.h"
 #include "bench/timer/timer.h"
 #include "fmt/format.h"
@@ -15,51 +17,10 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <random>
-#include <sys/mman.h>
 
 namespace tessera::bench {
 
 namespace {
-
-using Loop = void (*)(const float *a, const float *b, float *y, int64_t count);
-
-struct LoopTable {
-  int64_t lanes;
-  Loop read, copy, copyNt, triad, triadNt, write, writeNt, multiplyAdd;
-};
-
-namespace width128 {
-constexpr int lanes = 4;
-#include "bench/ceilings/loops.h"
-} // namespace width128
-
-#pragma clang attribute push(__attribute__((target("avx2,fma"))),              \
-                             apply_to = function)
-namespace width256 {
-constexpr int lanes = 8;
-#include "bench/ceilings/loops.h"
-} // namespace width256
-#pragma clang attribute pop
-
-#pragma clang attribute push(__attribute__((target("avx512f,avx512vl,fma"))),  \
-                             apply_to = function)
-namespace width512 {
-constexpr int lanes = 16;
-#include "bench/ceilings/loops.h"
-} // namespace width512
-#pragma clang attribute pop
-
-const LoopTable &tableFor(Isa isa) {
-  switch (isa) {
-  case Isa::Avx512:
-    return width512::table;
-  case Isa::Avx2:
-    return width256::table;
-  default:
-    return width128::table;
-  }
-}
 
 constexpr int64_t workingSets[] = {16 << 10, 64 << 10, 256 << 10, 1 << 20,
                                    4 << 20,  16 << 20, 64 << 20,  256 << 20};
@@ -67,32 +28,6 @@ constexpr int samples = 9;
 constexpr double sampleNanoseconds = 1e6;
 /// Arrays begin this far apart modulo the page size.
 constexpr int64_t placementStep = 1088;
-
-/// Pages of its own, written once so that they exist.
-class Pages {
-public:
-  explicit Pages(int64_t bytes) : bytes(bytes) {
-    void *mapping = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                         MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    start = mapping == MAP_FAILED ? nullptr : static_cast<float *>(mapping);
-    if (!start)
-      return;
-    // Equal pages may be merged and zeros compressed: random data.
-    std::mt19937 random(1);
-    for (int64_t i = 0; i < bytes / 4; ++i)
-      start[i] = static_cast<float>(random()) * 0x1p-32f;
-  }
-  Pages(const Pages &) = delete;
-  ~Pages() {
-    if (start)
-      munmap(start, bytes);
-  }
-  float *data() const { return start; }
-
-private:
-  int64_t bytes;
-  float *start;
-};
 
 /// A loop over arrays, split evenly over threads.
 struct Work {
@@ -172,7 +107,7 @@ double Ceiling::flopsPerSecond() const {
 std::vector<Ceiling>
 measureCeilings(Isa isa, const std::vector<int> &threads,
                 const std::function<void(const std::string &)> &progress) {
-  const LoopTable &table = tableFor(isa);
+  const LoopTable &table = loopTable(getTarget(isa).vectorBits);
   // A multiple of every step, so that parts are whole.
   constexpr int64_t granule = 4096;
   int64_t largest =

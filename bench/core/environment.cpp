@@ -9,7 +9,8 @@
 
 #include "bench/core/row.h"
 #include "fmt/format.h"
-#include "target/target.h"
+#include "target/host_machine.h"
+#include "target/machine_figures.h"
 #include "tessera/device.h"
 
 #include <cctype>
@@ -74,6 +75,15 @@ json caches() {
   return result;
 }
 
+/// What plans are made with.
+json description() {
+  const MachineChoice &choice = hostMachineChoice();
+  return {{"name", choice.machine.name},
+          {"provenance", choice.machine.provenance},
+          {"reason", choice.reason},
+          {"hash", contentHash(choice.machine)}};
+}
+
 std::string outputOf(const char *command) {
   std::string text;
   FILE *pipe = popen(command, "r");
@@ -126,6 +136,7 @@ json describeEnvironment(const std::string &machine) {
           {"memoryBytes", device.memoryBytes},
           {"system", fmt::format("{} {}", system.sysname, system.release)},
           {"caches", caches()},
+          {"description", description()},
           {"affinity", processors}};
 }
 

@@ -18,7 +18,8 @@ namespace tessera::bench {
 /// The processors this process may use, in order.
 std::vector<int> allowedProcessors();
 
-/// Processor, caches, clocks, memory, system, instruction level. `machine` is a
+/// Processor, caches, clocks, memory, system, instruction level, the description
+/// of the machine that plans are made with. `machine` is a
 /// short name; empty for one made of the processor's ("amd-epyc-9b14-2").
 nlohmann::json describeEnvironment(const std::string &machine);
 

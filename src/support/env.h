@@ -33,6 +33,7 @@ enum class EnvVariable {
   DumpDir,
   Isa,
   PerfMap,
+  Calibration,
   BenchDir,
   PeersDir,
   BenchReply,

@@ -4,6 +4,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
+//
+// The table. A row needs no code (docs/howto/new-machine.md).
+//
+// Costs are for f32. Throughput and latency of instructions are those of LLVM's
+// scheduling models and of the published instruction tables (uops.info, Agner
+// Fog) unless a row says otherwise; a width that a machine has no instructions
+// for costs two of the next smaller one.
+//
+//===----------------------------------------------------------------------===//
 
 #include "target/machine.h"
 
@@ -11,46 +20,278 @@ namespace tessera {
 
 namespace {
 
-CoreCosts core(double gigahertz, double operations, double divide,
-               double squareRoot) {
-  CoreCosts costs;
-  costs.gigahertz = gigahertz;
-  costs.operationsPerCycle = operations;
-  costs.divideCycles = divide;
-  costs.squareRootCycles = squareRoot;
-  return costs;
-}
+constexpr int64_t KiB = 1 << 10;
+constexpr int64_t MiB = 1 << 20;
 
 std::vector<Machine> makeMachines() {
-  std::vector<Machine> machines(3);
-  Machine &zen4 = machines[0];
-  zen4.name = "zen4";
-  zen4.provenance = "measured on one core of a two-core guest at 3.7 GHz";
-  zen4.memory = {{{32 << 10, 218, 118, 44},
-                  {1 << 20, 118, 57, 44},
-                  {32 << 20, 99, 48, 28},
-                  {0, 24, 12, 28}}};
-  zen4.core = {core(3.7, 2, 3, 5), core(3.7, 2, 5, 8), core(3.7, 1, 10, 16)};
+  return {
+      {.name = "zen4",
+       .provenance = "bandwidth and multiply-adds measured on one core of a "
+                     "two-core guest at 3.7 GHz; instruction tables",
+       .processors = {{"AuthenticAMD", 25, 0x10, 0x1f},
+                      {"AuthenticAMD", 25, 0x60, 0x7f},
+                      {"AuthenticAMD", 25, 0xa0, 0xaf}},
+       .memory =
+           {{{.bytes = 32 * KiB, .read = 218, .write = 118, .writeAround = 22},
+             {.bytes = 1 * MiB, .read = 118, .write = 57, .writeAround = 28},
+             {.bytes = 32 * MiB, .read = 99, .write = 48, .writeAround = 28},
+             {.bytes = 0, .read = 24, .write = 12, .writeAround = 28}}},
+       .core = {{{.gigahertz = 3.7,
+                  .loadsPerCycle = 2,
+                  .storesPerCycle = 1,
+                  .operationsPerCycle = 2,
+                  .instructionsPerCycle = 6,
+                  .divideCycles = 3,
+                  .squareRootCycles = 5,
+                  .addLatency = 3,
+                  .divideLatency = 11,
+                  .squareRootLatency = 15,
+                  .loadLatency = 4,
+                  .gatherLaneCycles = 1},
+                 // A store under a mask in a vector register is microcode.
+                 {.gigahertz = 3.7,
+                  .loadsPerCycle = 2,
+                  .storesPerCycle = 1,
+                  .operationsPerCycle = 2,
+                  .instructionsPerCycle = 6,
+                  .divideCycles = 3,
+                  .squareRootCycles = 5,
+                  .addLatency = 4,
+                  .divideLatency = 11,
+                  .squareRootLatency = 15,
+                  .loadLatency = 4,
+                  .gatherLaneCycles = 1.25,
+                  .maskedStoreCycles = 11},
+                 {.gigahertz = 3.7,
+                  .loadsPerCycle = 1,
+                  .storesPerCycle = 0.5,
+                  .operationsPerCycle = 1,
+                  .instructionsPerCycle = 6,
+                  .divideCycles = 6,
+                  .squareRootCycles = 10,
+                  .addLatency = 4,
+                  .divideLatency = 11,
+                  .squareRootLatency = 15,
+                  .loadLatency = 4,
+                  .gatherLaneCycles = 1.25}}},
+       .forkJoinNanoseconds = 200,
+       .wakeNanoseconds = 35000},
 
-  Machine &xeon = machines[1];
-  xeon.name = "sapphire-rapids";
-  xeon.provenance = "instruction tables; bandwidth measured on one core";
-  xeon.memory = {{{48 << 10, 200, 100, 20},
-                  {2 << 20, 100, 50, 20},
-                  {32 << 20, 20, 12, 12},
-                  {0, 12, 8, 12}}};
-  xeon.core = {core(3.0, 3, 3, 3), core(3.0, 3, 5, 6), core(2.8, 2, 10, 12)};
+      {.name = "sapphire-rapids",
+       .provenance =
+           "Sapphire, Emerald and Granite Rapids: instruction tables; "
+           "bandwidth, clock and small costs measured on one core of guests",
+       .processors = {{"GenuineIntel", 6, 143, 143},
+                      {"GenuineIntel", 6, 207, 207},
+                      {"GenuineIntel", 6, 173, 174}},
+       .memory =
+           {{{.bytes = 48 * KiB, .read = 360, .write = 190, .writeAround = 25},
+             {.bytes = 2 * MiB, .read = 150, .write = 47, .writeAround = 25},
+             {.bytes = 32 * MiB, .read = 25, .write = 20, .writeAround = 24},
+             {.bytes = 0, .read = 13, .write = 7.5, .writeAround = 22}}},
+       .core = {{{.gigahertz = 3,
+                  .loadsPerCycle = 3,
+                  .storesPerCycle = 2,
+                  .operationsPerCycle = 2,
+                  .instructionsPerCycle = 6,
+                  .divideCycles = 3,
+                  .squareRootCycles = 3,
+                  .addLatency = 2,
+                  .divideLatency = 11,
+                  .squareRootLatency = 12,
+                  .loadLatency = 5,
+                  .gatherLaneCycles = 0.75,
+                  .splitLineCycles = 0.75},
+                 {.gigahertz = 3,
+                  .loadsPerCycle = 3,
+                  .storesPerCycle = 2,
+                  .operationsPerCycle = 2,
+                  .instructionsPerCycle = 6,
+                  .divideCycles = 5,
+                  .squareRootCycles = 6,
+                  .addLatency = 4,
+                  .divideLatency = 11,
+                  .squareRootLatency = 12,
+                  .loadLatency = 5,
+                  .gatherLaneCycles = 0.5,
+                  .maskedLoadCycles = 0.2,
+                  .maskedStoreCycles = 0.5,
+                  .splitLineCycles = 0.75},
+                 {.gigahertz = 2.8,
+                  .loadsPerCycle = 2,
+                  .storesPerCycle = 1,
+                  .operationsPerCycle = 2,
+                  .instructionsPerCycle = 6,
+                  .divideCycles = 10,
+                  .squareRootCycles = 12,
+                  .addLatency = 4,
+                  .divideLatency = 18,
+                  .squareRootLatency = 19,
+                  .loadLatency = 5,
+                  .gatherLaneCycles = 0.5,
+                  .splitLineCycles = 0.75}}},
+       .forkJoinNanoseconds = 400,
+       .wakeNanoseconds = 40000},
 
-  Machine &generic = machines[2];
-  generic.name = "generic";
-  generic.provenance = "cautious figures for an x86-64 processor";
-  generic.memory = {{{32 << 10, 100, 60, 20},
-                     {512 << 10, 60, 30, 20},
-                     {8 << 20, 25, 15, 12},
-                     {0, 12, 7, 12}}};
-  generic.core = {core(3.0, 2, 4, 6), core(3.0, 2, 6, 10),
-                  core(3.0, 1, 12, 20)};
-  return machines;
+      {.name = "generic-avx512",
+       .provenance = "the slower of Skylake-X, Ice Lake, Sapphire Rapids and "
+                     "Zen 4, from instruction tables; cautious bandwidth",
+       .level = "avx512",
+       .memory =
+           {{{.bytes = 32 * KiB, .read = 150, .write = 80, .writeAround = 20},
+             {.bytes = 1 * MiB, .read = 80, .write = 40, .writeAround = 20},
+             {.bytes = 16 * MiB, .read = 25, .write = 15, .writeAround = 18},
+             {.bytes = 0, .read = 12, .write = 7, .writeAround = 14}}},
+       .core = {{{.gigahertz = 3,
+                  .operationsPerCycle = 2,
+                  .divideCycles = 3,
+                  .squareRootCycles = 5,
+                  .addLatency = 4,
+                  .gatherLaneCycles = 1},
+                 {.gigahertz = 3,
+                  .operationsPerCycle = 2,
+                  .divideCycles = 5,
+                  .squareRootCycles = 6,
+                  .addLatency = 4,
+                  .gatherLaneCycles = 1,
+                  .maskedStoreCycles = 4},
+                 {.gigahertz = 2.8,
+                  .loadsPerCycle = 2,
+                  .storesPerCycle = 1,
+                  .operationsPerCycle = 1,
+                  .divideCycles = 10,
+                  .squareRootCycles = 12,
+                  .addLatency = 4,
+                  .divideLatency = 17,
+                  .squareRootLatency = 19,
+                  .gatherLaneCycles = 1}}}},
+
+      {.name = "generic-avx2",
+       .provenance = "between Haswell and Zen 2, from instruction tables; "
+                     "cautious bandwidth",
+       .level = "avx2",
+       .memory =
+           {{{.bytes = 32 * KiB, .read = 120, .write = 70, .writeAround = 18},
+             {.bytes = 256 * KiB, .read = 60, .write = 30, .writeAround = 18},
+             {.bytes = 8 * MiB, .read = 28, .write = 16, .writeAround = 12},
+             {.bytes = 0, .read = 12, .write = 7, .writeAround = 12}}},
+       .core = {{{.gigahertz = 3,
+                  .operationsPerCycle = 2,
+                  .divideCycles = 5,
+                  .squareRootCycles = 7,
+                  .addLatency = 3,
+                  .divideLatency = 13,
+                  .gatherLaneCycles = 1},
+                 // Haswell takes 1, Zen 2 takes 11: stores under a mask.
+                 {.gigahertz = 3,
+                  .operationsPerCycle = 2,
+                  .divideCycles = 8,
+                  .squareRootCycles = 10,
+                  .addLatency = 5,
+                  .divideLatency = 16,
+                  .squareRootLatency = 18,
+                  .gatherLaneCycles = 1.25,
+                  .maskedLoadCycles = 0.5,
+                  .maskedStoreCycles = 4},
+                 {.gigahertz = 3,
+                  .loadsPerCycle = 1,
+                  .storesPerCycle = 0.5,
+                  .operationsPerCycle = 1,
+                  .divideCycles = 16,
+                  .squareRootCycles = 20,
+                  .addLatency = 5,
+                  .divideLatency = 24,
+                  .squareRootLatency = 28,
+                  .gatherLaneCycles = 1.25,
+                  .maskedLoadCycles = 1,
+                  .maskedStoreCycles = 8}}}},
+
+      {.name = "neoverse",
+       .provenance = "between Neoverse N1, N2, V1 and V2, from their "
+                     "optimization guides; cautious bandwidth",
+       .processors = {{"0x41", 0, 0xd0c, 0xd0c},
+                      {"0x41", 0, 0xd40, 0xd40},
+                      {"0x41", 0, 0xd49, 0xd49},
+                      {"0x41", 0, 0xd4f, 0xd4f}},
+       .level = "neon",
+       .memory =
+           {{{.bytes = 64 * KiB, .read = 80, .write = 45, .writeAround = 25},
+             {.bytes = 1 * MiB, .read = 50, .write = 30, .writeAround = 25},
+             {.bytes = 16 * MiB, .read = 25, .write = 18, .writeAround = 18},
+             {.bytes = 0, .read = 15, .write = 12, .writeAround = 15}}},
+       .core = {{{.gigahertz = 2.8,
+                  .loadsPerCycle = 2,
+                  .storesPerCycle = 1,
+                  .operationsPerCycle = 2,
+                  .instructionsPerCycle = 4,
+                  .divideCycles = 7,
+                  .squareRootCycles = 7,
+                  .addLatency = 4,
+                  .divideLatency = 10,
+                  .squareRootLatency = 10,
+                  .loadLatency = 4,
+                  .gatherLaneCycles = 1},
+                 {.gigahertz = 2.8,
+                  .loadsPerCycle = 1,
+                  .storesPerCycle = 0.5,
+                  .operationsPerCycle = 1,
+                  .instructionsPerCycle = 4,
+                  .divideCycles = 14,
+                  .squareRootCycles = 14,
+                  .addLatency = 4,
+                  .divideLatency = 17,
+                  .squareRootLatency = 17,
+                  .loadLatency = 4,
+                  .gatherLaneCycles = 1},
+                 {.gigahertz = 2.8,
+                  .loadsPerCycle = 0.5,
+                  .storesPerCycle = 0.25,
+                  .operationsPerCycle = 0.5,
+                  .instructionsPerCycle = 4,
+                  .divideCycles = 28,
+                  .squareRootCycles = 28,
+                  .addLatency = 4,
+                  .divideLatency = 31,
+                  .squareRootLatency = 31,
+                  .loadLatency = 4,
+                  .gatherLaneCycles = 1}}}},
+
+      // Last: what nothing else describes.
+      {.name = "generic",
+       .provenance = "cautious figures for an x86-64 processor",
+       .level = "x86-64",
+       .memory =
+           {{{.bytes = 32 * KiB, .read = 60, .write = 40, .writeAround = 15},
+             {.bytes = 256 * KiB, .read = 40, .write = 25, .writeAround = 15},
+             {.bytes = 8 * MiB, .read = 20, .write = 12, .writeAround = 10},
+             {.bytes = 0, .read = 10, .write = 6, .writeAround = 10}}},
+       .core = {{{.gigahertz = 3,
+                  .operationsPerCycle = 2,
+                  .divideCycles = 5,
+                  .squareRootCycles = 7,
+                  .addLatency = 4,
+                  .gatherLaneCycles = 1},
+                 {.gigahertz = 3,
+                  .operationsPerCycle = 1,
+                  .divideCycles = 10,
+                  .squareRootCycles = 14,
+                  .addLatency = 4,
+                  .divideLatency = 17,
+                  .squareRootLatency = 23,
+                  .gatherLaneCycles = 1.25,
+                  .maskedLoadCycles = 1,
+                  .maskedStoreCycles = 4},
+                 {.gigahertz = 3,
+                  .loadsPerCycle = 1,
+                  .storesPerCycle = 0.5,
+                  .operationsPerCycle = 1,
+                  .divideCycles = 20,
+                  .squareRootCycles = 28,
+                  .addLatency = 4,
+                  .divideLatency = 27,
+                  .squareRootLatency = 37,
+                  .gatherLaneCycles = 1.25}}}},
+  };
 }
 
 } // namespace
@@ -60,8 +301,19 @@ const std::vector<Machine> &knownMachines() {
   return machines;
 }
 
-const Machine &genericMachine(Isa) { return knownMachines().back(); }
+const Machine *findMachine(const Processor &processor) {
+  for (const Machine &machine : knownMachines())
+    for (const ProcessorRange &range : machine.processors)
+      if (range.contains(processor))
+        return &machine;
+  return nullptr;
+}
 
-const Machine &hostMachine() { return knownMachines()[1]; }
+const Machine &genericMachine(Isa isa) {
+  for (const Machine &machine : knownMachines())
+    if (machine.level == name(isa))
+      return machine;
+  return knownMachines().back();
+}
 
 } // namespace tessera

@@ -15,6 +15,7 @@
 #ifndef TESSERA_TARGET_MACHINE_H
 #define TESSERA_TARGET_MACHINE_H
 
+#include "target/processor.h"
 #include "target/target.h"
 
 #include <array>
@@ -53,6 +54,7 @@ struct CoreCosts {
   double addLatency = 4;
   double divideLatency = 12;
   double squareRootLatency = 16;
+  /// From an address in a register to the scalar there, in the first level.
   double loadLatency = 5;
   /// One lane of a gather or scatter.
   double gatherLaneCycles = 1;
@@ -70,6 +72,11 @@ struct Machine {
   std::string name;
   /// Where the figures are from, for reports.
   std::string provenance;
+  /// The processors that the row describes; none for a generic one.
+  std::vector<ProcessorRange> processors = {};
+  /// The instruction-set level that the row is the generic description of;
+  /// empty for others.
+  std::string level = "";
   /// First, second and third level, and main memory.
   std::array<MemoryLevel, 4> memory;
   /// By the width of a target's vectors: 128, 256 and 512 bits.
@@ -96,16 +103,20 @@ struct Machine {
   }
 };
 
-/// The checked-in descriptions.
+/// The checked-in descriptions: the table of machine.cpp.
 const std::vector<Machine> &knownMachines();
 
-/// The description that code for `isa` is planned with when it is to run here:
-/// what was calibrated, else the row of this processor, else a generic one.
-const Machine &hostMachine();
+/// The row of a processor, or null.
+const Machine *findMachine(const Processor &processor);
 
 /// The description for code that is to run elsewhere: the generic one of the
 /// level.
 const Machine &genericMachine(Isa isa);
+
+/// The description that code is planned with when it is to run here: what was
+/// calibrated, else the row of this processor, else the generic one of its
+/// level (target/host_machine.h says which and why).
+const Machine &hostMachine();
 
 } // namespace tessera
 

@@ -20,6 +20,9 @@ for name in ("ASAN_OPTIONS", "LSAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
 
+# What the user calibrated is none of the tests' business.
+config.environment["TESSERA_CALIBRATION"] = "off"
+
 # %status N COMMAND: succeeds if the exit status is N, and passes on all output.
 config.substitutions.append(("%status", '"%s" %s/cli/Inputs/status.py' % (
     sys.executable, config.test_source_root)))

@@ -12,6 +12,7 @@
 
 #include "tools/tessera/command_line.h"
 #include "tools/tessera/files.h"
+#include "tools/tessera/progress_line.h"
 #include "tools/tessera/render.h"
 
 #include "bench/core/environment.h"
@@ -243,23 +244,6 @@ std::vector<bench::Ceiling> ceilingsFrom(const json &source) {
   return ceilings;
 }
 
-/// One line that is rewritten on a terminal.
-class Progress {
-public:
-  Progress() : isTerminal(isatty(STDERR_FILENO)) {}
-  void show(const std::string &text) {
-    if (isTerminal)
-      printError("\r\033[K{:.{}}", text, 100);
-  }
-  void clear() {
-    if (isTerminal)
-      printError("\r\033[K");
-  }
-
-private:
-  bool isTerminal;
-};
-
 /// One line per finished row.
 void printRow(const json &row) {
   std::string line = fmt::format("{:<52}", row.at("id").get<std::string>());
@@ -304,11 +288,6 @@ bool isBad(const json &row) {
 bool wasMeasured(const json &row) {
   return std::any_of(row.at("arms").begin(), row.at("arms").end(),
                      [](const json &arm) { return arm.at("status") == "ok"; });
-}
-
-std::string leftText(double seconds) {
-  return seconds < 90 ? fmt::format("{:.0f} s left", seconds)
-                      : fmt::format("{:.0f} min left", seconds / 60);
 }
 
 /// Whether a result file can hold the text.
@@ -549,7 +528,7 @@ private:
   }
 
   BenchOptions &options;
-  Progress progress;
+  ProgressLine progress;
 };
 
 } // namespace

@@ -9,6 +9,9 @@
 #include "tools/tessera/render.h"
 
 #include "support/env.h"
+#include "target/calibration.h"
+#include "target/host_machine.h"
+#include "target/machine_figures.h"
 #include "tessera/device.h"
 
 #include "llvm/Config/llvm-config.h"
@@ -18,6 +21,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <filesystem>
 
 namespace tessera::cli {
 
@@ -44,6 +48,32 @@ bool selfTest(Isa isa) {
   return passed;
 }
 
+/// Which description of this machine plans are made with, and why.
+void printMachine() {
+  const MachineChoice &choice = hostMachineChoice();
+  fmt::print("machine  {} ({}): {}\n", choice.machine.name,
+             choice.machine.provenance, choice.reason);
+  std::vector<std::string> sizes;
+  for (size_t i = 0; i + 1 < levelNames.size(); ++i)
+    sizes.push_back(fmt::format("{} {}", levelNames[i],
+                                sizeText(choice.machine.memory[i].bytes)));
+  fmt::print("caches   {}\n", fmt::join(sizes, ", "));
+  const std::string path = calibrationPath();
+  if (path.empty())
+    fmt::print("         calibration: off: TESSERA_CALIBRATION says so, or "
+               "there is no "
+               "home folder\n");
+  else if (!choice.warning.empty())
+    fmt::print("         calibration: {}\n", choice.warning);
+  else if (std::error_code code; !std::filesystem::exists(path, code))
+    fmt::print(
+        "         calibration: none in '{}'; `tessera calibrate` measures this "
+        "machine\n",
+        path);
+  else
+    fmt::print("         calibration: in use\n");
+}
+
 int doctor() {
   DeviceInfo device = cpuDevice();
   std::vector<std::string_view> levels;
@@ -54,6 +84,7 @@ int doctor() {
              TESSERA_VERSION, LLVM_VERSION_STRING, device.name,
              fmt::join(levels, ", "), defaultTaskPool().threads(),
              static_cast<double>(device.memoryBytes) / (1 << 30));
+  printMachine();
   fmt::print("environment (for debugging only)\n");
   for (const support::EnvEntry &entry : support::envTable()) {
     const char *value = std::getenv(std::string(entry.name).c_str());

@@ -74,6 +74,7 @@ int run(int argc, char **argv) {
       {"compile", cli::addCompile(app)},
       {"tune", cli::addTune(app)},
       {"bench", cli::addBench(app)},
+      {"calibrate", cli::addCalibrate(app)},
       {"doctor", cli::addDoctor(app)},
       {"bench-worker", cli::addBenchWorker(app)},
   };
@@ -84,7 +85,7 @@ int run(int argc, char **argv) {
       })) {
     cli::printError(
         "tessera: error: unknown verb '{}', expected list, run, explain, "
-        "compile, bench or doctor\ntry: tessera --help\n",
+        "compile, bench, calibrate or doctor\ntry: tessera --help\n",
         argv[1]);
     return 2;
   }

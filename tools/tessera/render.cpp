@@ -24,6 +24,14 @@ std::string timeText(double seconds) {
   return fmt::format("{:.3g} s", seconds);
 }
 
+std::string sizeText(int64_t bytes) {
+  if (bytes >= 1 << 20 && bytes % (1 << 20) == 0)
+    return fmt::format("{} MiB", bytes >> 20);
+  if (bytes >= 1 << 10 && bytes % (1 << 10) == 0)
+    return fmt::format("{} KiB", bytes >> 10);
+  return fmt::format("{} bytes", bytes);
+}
+
 std::string shortened(const std::string &text, size_t width) {
   if (text.size() <= width)
     return text;

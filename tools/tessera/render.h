@@ -8,12 +8,16 @@
 #ifndef TESSERA_TOOLS_TESSERA_RENDER_H
 #define TESSERA_TOOLS_TESSERA_RENDER_H
 
+#include <cstdint>
 #include <string>
 
 namespace tessera::cli {
 
 /// "3.42 us", "1.2 ms": three significant digits.
 std::string timeText(double seconds);
+
+/// "48 KiB", "2 MiB"; plain bytes where they are no whole KiB.
+std::string sizeText(int64_t bytes);
 
 /// The text, cut at a word with " ..." when it is longer than `width`.
 std::string shortened(const std::string &text, size_t width);
