@@ -48,38 +48,40 @@ public:
       : placed(originals) {
     std::vector<Piece> pieces;
     size_t bytes = page;
-    for (const Argument &argument : originals)
-      if (const auto *view = std::get_if<TensorRef>(&argument))
-        if (std::optional<ByteRange> range = reachableBytes(*view)) {
-          bytes =
-              (bytes + page - 1) / page * page + pieces.size() * step % page;
-          auto *from = static_cast<char *>(view->data) + range->begin;
-          // Arrays that share memory go on sharing it.
-          for (const Piece &piece : pieces)
-            if (from >= piece.from && from < piece.from + piece.size) {
-              pieces.push_back({from, 0, piece.to + size_t(from - piece.from)});
-              from = nullptr;
-              break;
-            }
-          if (!from)
-            continue;
-          size_t size = size_t(range->end - range->begin);
-          pieces.push_back({from, size, bytes});
-          bytes += size + page;
-        } else {
-          pieces.push_back({static_cast<char *>(view->data), 0, page});
-        }
+    for (const Argument &argument : originals) {
+      const auto *view = std::get_if<TensorRef>(&argument);
+      if (!view)
+        continue;
+      std::optional<ByteRange> range = reachableBytes(*view);
+      auto *from = static_cast<char *>(view->data) + (range ? range->begin : 0);
+      // Arrays that share memory go on sharing it.
+      auto shared =
+          std::find_if(pieces.begin(), pieces.end(), [&](const Piece &piece) {
+            return from >= piece.from && from < piece.from + piece.size;
+          });
+      if (shared != pieces.end()) {
+        pieces.push_back(
+            {from, 0, shared->to + static_cast<size_t>(from - shared->from)});
+        continue;
+      }
+      size_t size = range ? static_cast<size_t>(range->end - range->begin) : 0;
+      bytes = (bytes + page - 1) / page * page + pieces.size() * step % page;
+      pieces.push_back({from, size, bytes});
+      bytes += size + page;
+    }
     memory.resize(bytes + page);
     size_t misfit = reinterpret_cast<uintptr_t>(memory.data()) % page;
     char *start = memory.data() + (misfit ? page - misfit : 0);
     size_t number = 0;
-    for (Argument &argument : placed)
-      if (auto *view = std::get_if<TensorRef>(&argument)) {
-        const Piece &piece = pieces[number++];
-        std::memcpy(start + piece.to, piece.from, piece.size);
-        view->data =
-            start + piece.to + (static_cast<char *>(view->data) - piece.from);
-      }
+    for (Argument &argument : placed) {
+      auto *view = std::get_if<TensorRef>(&argument);
+      if (!view)
+        continue;
+      const Piece &piece = pieces[number++];
+      std::memcpy(start + piece.to, piece.from, piece.size);
+      view->data =
+          start + piece.to + (static_cast<char *>(view->data) - piece.from);
+    }
   }
 
   const std::vector<Argument> &arguments() const { return placed; }

@@ -43,9 +43,11 @@ struct CoreCosts {
   /// Additions, multiplications, multiply-adds, comparisons and selections of
   /// vectors.
   double operationsPerCycle = 2;
-  /// Instructions of any kind, and how many of them a core looks ahead.
+  /// Instructions of any kind, and how many of them a core looks ahead while
+  /// the first one waits: less than its reorder buffer holds, as those that
+  /// wait, too, fill its schedulers.
   double instructionsPerCycle = 4;
-  double reorderWindow = 320;
+  double reorderWindow = 192;
   /// What a wrongly predicted branch takes.
   double mispredictCycles = 16;
   double divideCycles = 0;

@@ -30,6 +30,8 @@ constexpr Figure<CoreCosts> ofCores[] = {
     {"operationsPerCycle", "1/cycle", &CoreCosts::operationsPerCycle, 0.02, 32},
     {"instructionsPerCycle", "1/cycle", &CoreCosts::instructionsPerCycle, 0.1,
      64},
+    {"reorderWindow", "instructions", &CoreCosts::reorderWindow, 1, 1e5},
+    {"mispredictCycles", "cycles", &CoreCosts::mispredictCycles, 0, 500},
     {"divideCycles", "cycles", &CoreCosts::divideCycles, 0.1, 500},
     {"squareRootCycles", "cycles", &CoreCosts::squareRootCycles, 0.1, 500},
     {"addLatency", "cycles", &CoreCosts::addLatency, 0.5, 100},
@@ -47,6 +49,7 @@ static_assert(sizeof(CoreCosts) == std::size(ofCores) * sizeof(double),
 constexpr Figure<Machine> ofMachines[] = {
     {"forkJoinNanoseconds", "ns", &Machine::forkJoinNanoseconds, 1, 1e8},
     {"wakeNanoseconds", "ns", &Machine::wakeNanoseconds, 1, 1e9},
+    {"notOverlapped", "of the shorter", &Machine::notOverlapped, 0, 1},
 };
 
 /// Calls `visit(where, figure, owner)` for every figure.
