@@ -78,8 +78,7 @@ Result<int> compile(const CompileOptions &options) {
       return status.error();
   if (kinds.count("header"))
     if (Result<void> status = writeFile(
-            headerPath, makeHeader(compiled->kernel, std::string(name(isa))),
-            "-o");
+            headerPath, makeHeader(compiled->kernel, getTarget(isa)), "-o");
         !status)
       return status.error();
   if (Result<void> status =
