@@ -74,6 +74,9 @@ struct Target {
   /// LLVM's conversions of vectors of 64-bit integers to f32 round once; where
   /// they do not, they go through f64.
   bool roundsInt64ToF32Once;
+  /// The larger and the smaller of two floats as one instruction that
+  /// propagates NaN and orders -0 below +0.
+  bool hasExactExtrema;
   FloatControl floatControl;
 
   /// Lanes of a vector of 32-bit elements.

@@ -28,6 +28,9 @@ namespace {
 
 /// max or min that propagates NaN and orders -0 below +0.
 Value exactExtremum(VectorEmitter &emit, Value a, Value b, bool isMax) {
+  if (emit.target.hasExactExtrema)
+    return isMax ? emit.b.create<arith::MaximumFOp>(emit.loc, a, b).getResult()
+                 : emit.b.create<arith::MinimumFOp>(emit.loc, a, b).getResult();
   FloatPredicate better = isMax ? FloatPredicate::OGT : FloatPredicate::OLT;
   Value first = emit.select(emit.compare(better, a, b), a, b);
   Value second = emit.select(emit.compare(better, b, a), b, a);

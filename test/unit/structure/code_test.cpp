@@ -298,6 +298,13 @@ TEST(NeonCode, RowsAreVectors) {
   }
 }
 
+TEST(NeonCode, ExtremaAreOneInstruction) {
+  Emitted code = emit(*kernels::findOperator("row_max"),
+                      {.dims = rowsOf(16, 4096), .isa = Isa::Neon});
+  EXPECT_FALSE(linesWith(code["asm"], R"(fmax\s+v\d+\.4s)").empty());
+  expectNone(code["asm"], R"(\s(fcm|bsl|bit|bif)\w*\s+v)", "selections");
+}
+
 TEST(NeonCode, BranchesOnAnyLaneReduceTheMask) {
   // Sine takes its long way where any argument is large.
   Emitted code =
