@@ -249,14 +249,15 @@ Result<CompiledKernel> Program::compile(const CompileRequest &given) const {
   info.code = code;
   info.command = request.command;
   for (Stage stage : compiled->stages) {
-    if (code)
+    if (code) {
       stage.entry = reinterpret_cast<StageEntry>(code->lookup(stage.symbol));
-    if (code && !stage.entry)
-      return Error{ErrorFamily::Internal,
-                   "codegen.symbol",
-                   "the generated object does not define '" + stage.symbol +
-                       "'",
-                   {}};
+      if (!stage.entry)
+        return Error{ErrorFamily::Internal,
+                     "codegen.symbol",
+                     "the generated object does not define '" + stage.symbol +
+                         "'",
+                     {}};
+    }
     info.stages.push_back(stage);
   }
   compiled->times.push_back(
