@@ -266,8 +266,8 @@ static std::optional<vmath::Function> functionOf(Operation *op) {
 }
 
 /// Counts a function's use and states its error.
-static void noteFunction(vmath::Function function, Type type, Isa isa,
-                         tile::Tier tier, Facts &facts) {
+static void noteFunction(vmath::Function function, Type type,
+                         const Target &target, tile::Tier tier, Facts &facts) {
   bool isF64 = getElementTypeOrSelf(type).isF64();
   StringRef name = vmath::name(function);
   for (FunctionUse &use : facts.functions)
@@ -275,9 +275,9 @@ static void noteFunction(vmath::Function function, Type type, Isa isa,
       ++use.uses;
       return;
     }
-  vmath::MathIsa level = isa == Isa::Avx512 ? vmath::MathIsa::Avx512
-                         : isa == Isa::Avx2 ? vmath::MathIsa::Avx2
-                                            : vmath::MathIsa::Baseline;
+  vmath::MathIsa level = target.hasScalef ? vmath::MathIsa::Avx512
+                         : target.hasFma  ? vmath::MathIsa::Avx2
+                                          : vmath::MathIsa::Baseline;
   vmath::Accuracy accuracy = tier == tile::Tier::Strict
                                  ? vmath::Accuracy::Strict
                                  : vmath::Accuracy::Default;
@@ -344,7 +344,7 @@ void countRealized(ModuleOp module, const Target &target, tile::Tier tier,
         return;
       }
       if (std::optional<vmath::Function> function = functionOf(op))
-        noteFunction(*function, op->getOperand(0).getType(), target.isa, tier,
+        noteFunction(*function, op->getOperand(0).getType(), target, tier,
                      facts);
       std::optional<RealizedAccess> access = realizedAccess(op);
       if (!access)

@@ -14,17 +14,20 @@
 
 #include <algorithm>
 #include <bitset>
+#include <memory>
 #include <mutex>
 
 namespace tessera {
 
 namespace {
 
-/// Reads one function's instructions as text, in AT&T syntax.
+/// Reads one function's instructions as text; an architecture's forms are its
+/// subclass's.
 class FunctionReader {
 public:
   FunctionReader(LLVMDisasmContextRef context, FunctionFact &fact)
-      : context(context), fact(fact) {}
+      : fact(fact), context(context) {}
+  virtual ~FunctionReader() = default;
 
   void read(llvm::ArrayRef<uint8_t> code) {
     std::vector<uint8_t> bytes(code.begin(), code.end());
@@ -36,19 +39,42 @@ public:
       if (size == 0)
         break;
       at += size;
-      instruction(llvm::StringRef(text).trim());
+      auto [mnemonic, operands] =
+          llvm::getToken(llvm::StringRef(text).trim(), "\t ");
+      if (mnemonic.starts_with("nop"))
+        continue;
+      ++fact.instructions;
+      instruction(mnemonic, operands.trim());
     }
     fact.vectorRegisters = int64_t(registers.count());
   }
 
+protected:
+  virtual void instruction(llvm::StringRef mnemonic,
+                           llvm::StringRef operands) = 0;
+
+  void noteRegister(unsigned number) {
+    if (number < registers.size())
+      registers.set(number);
+  }
+
+  FunctionFact &fact;
+  /// The frame is set up before the first branch.
+  bool inPrologue = true;
+
 private:
-  void instruction(llvm::StringRef text) {
-    auto [mnemonic, operands] = llvm::getToken(text, "\t ");
-    if (mnemonic == "nop" || mnemonic.starts_with("nopw") ||
-        mnemonic.starts_with("nopl"))
-      return;
-    ++fact.instructions;
-    operands = operands.trim();
+  LLVMDisasmContextRef context;
+  std::bitset<32> registers;
+};
+
+/// AT&T syntax.
+class X86Reader : public FunctionReader {
+public:
+  using FunctionReader::FunctionReader;
+
+private:
+  void instruction(llvm::StringRef mnemonic,
+                   llvm::StringRef operands) override {
     if (inPrologue && mnemonic.starts_with("push")) {
       fact.stackBytes += 8;
       return;
@@ -61,7 +87,6 @@ private:
       inPrologue = false;
       return;
     }
-    // The frame is set up before the first branch.
     if (mnemonic.starts_with("j") || mnemonic.starts_with("call"))
       inPrologue = false;
     if (operands.contains("(%rsp") && !mnemonic.starts_with("lea"))
@@ -82,8 +107,8 @@ private:
         continue;
       widest = std::max(widest, width);
       unsigned number = 0;
-      if (!name.drop_front(3).consumeInteger(10, number) && number < 32)
-        registers.set(number);
+      if (!name.drop_front(3).consumeInteger(10, number))
+        noteRegister(number);
     }
     if (widest == 3)
       ++fact.vector512;
@@ -92,12 +117,86 @@ private:
     else if (widest == 1)
       ++fact.vector128;
   }
-
-  LLVMDisasmContextRef context;
-  FunctionFact &fact;
-  std::bitset<32> registers;
-  bool inPrologue = true;
 };
+
+class AArch64Reader : public FunctionReader {
+public:
+  using FunctionReader::FunctionReader;
+
+private:
+  void instruction(llvm::StringRef mnemonic,
+                   llvm::StringRef operands) override {
+    if (inPrologue && reserves(mnemonic, operands))
+      return;
+    if (mnemonic == "b" || mnemonic.starts_with("b.") || mnemonic == "bl" ||
+        mnemonic == "ret" || mnemonic.starts_with("cb") ||
+        mnemonic.starts_with("tb"))
+      inPrologue = false;
+    if (operands.contains("[sp") && !restores(mnemonic, operands))
+      ++fact.stackAccesses;
+    noteVectors(operands);
+  }
+
+  /// `sub sp, sp, #32`, `stp x29, x30, [sp, #-32]!` and saves of the caller's
+  /// registers.
+  bool reserves(llvm::StringRef mnemonic, llvm::StringRef operands) {
+    llvm::StringRef amount;
+    if (mnemonic == "sub" && operands.contains(", sp, #"))
+      amount = operands.split(", sp, #").second;
+    else if (operands.ends_with("]!") && operands.contains("[sp, #-"))
+      amount = operands.split("[sp, #-").second;
+    else
+      return mnemonic.starts_with("st") && ofTheCaller(operands);
+    int64_t bytes = 0;
+    if (!amount.consumeInteger(0, bytes))
+      fact.stackBytes += amount.contains("lsl #12") ? bytes << 12 : bytes;
+    return true;
+  }
+
+  bool restores(llvm::StringRef mnemonic, llvm::StringRef operands) {
+    return mnemonic.starts_with("ld") && ofTheCaller(operands);
+  }
+
+  /// Whether the first register is one that a function has to keep.
+  static bool ofTheCaller(llvm::StringRef operands) {
+    unsigned number = 0;
+    char kind = operands.empty() ? ' ' : operands.front();
+    return operands.contains("[sp") &&
+           !operands.drop_front().consumeInteger(10, number) &&
+           ((kind == 'x' && number >= 19) ||
+            (kind == 'd' && number >= 8 && number <= 15));
+  }
+
+  void noteVectors(llvm::StringRef operands) {
+    bool any = false;
+    for (size_t at = operands.find_first_of("bhsdqv");
+         at != llvm::StringRef::npos;
+         at = operands.find_first_of("bhsdqv", at + 1)) {
+      if (at > 0 && llvm::isAlnum(operands[at - 1]))
+        continue;
+      unsigned number = 0;
+      llvm::StringRef rest = operands.drop_front(at + 1);
+      if (rest.consumeInteger(10, number) || number >= 32 ||
+          (!rest.empty() && llvm::isAlnum(rest.front())))
+        continue;
+      noteRegister(number);
+      any = true;
+    }
+    fact.vector128 += any;
+  }
+};
+
+std::unique_ptr<FunctionReader> makeReader(Architecture architecture,
+                                           LLVMDisasmContextRef context,
+                                           FunctionFact &fact) {
+  switch (architecture) {
+  case Architecture::X86_64:
+    return std::make_unique<X86Reader>(context, fact);
+  case Architecture::AArch64:
+    return std::make_unique<AArch64Reader>(context, fact);
+  }
+  return nullptr;
+}
 
 Error unreadable(llvm::Error error) {
   return {ErrorFamily::Internal,
@@ -116,6 +215,9 @@ Result<std::vector<FunctionFact>> readFunctions(const std::string &object,
     LLVMInitializeX86TargetInfo();
     LLVMInitializeX86TargetMC();
     LLVMInitializeX86Disassembler();
+    LLVMInitializeAArch64TargetInfo();
+    LLVMInitializeAArch64TargetMC();
+    LLVMInitializeAArch64Disassembler();
   });
   auto file = llvm::object::ObjectFile::createELFObjectFile(
       llvm::MemoryBufferRef(object, "kernel"));
@@ -159,8 +261,8 @@ Result<std::vector<FunctionFact>> readFunctions(const std::string &object,
     fact.name = name->str();
     fact.codeBytes = int64_t(symbol.getSize());
     uint64_t offset = *address - (*section)->getAddress();
-    FunctionReader(context, fact)
-        .read(llvm::arrayRefFromStringRef(
+    makeReader(target.architecture, context, fact)
+        ->read(llvm::arrayRefFromStringRef(
             contents->substr(offset, symbol.getSize())));
     found.emplace_back(*address, std::move(fact));
   }

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Purpose: sizes, stack use and registers of the functions of an x86-64 ELF
-// object, read from the machine code itself by disassembling it.
+// Purpose: sizes, stack use and registers of the functions of an ELF object,
+// read from the machine code itself by disassembling it.
 //
 //===----------------------------------------------------------------------===//
 

@@ -261,24 +261,30 @@ Result<CompiledKernel> Program::compile(const CompileRequest &given) const {
     return compiled.error();
 
   auto start = std::chrono::steady_clock::now();
-  Result<std::shared_ptr<LoadedObject>> code =
-      loadObject(compiled->object, state->name);
-  if (!code)
-    return code.error();
+  std::shared_ptr<LoadedObject> code;
+  if (hostRuns(request.isa)) {
+    Result<std::shared_ptr<LoadedObject>> loaded =
+        loadObject(compiled->object, state->name);
+    if (!loaded)
+      return loaded.error();
+    code = *loaded;
+  }
   ExecutableInfo info;
   info.kernel = state->name;
   info.alias = request.alias;
   info.checks = compiled->checks;
-  info.code = *code;
+  info.code = code;
   info.command = request.command;
   for (Stage stage : compiled->stages) {
-    stage.entry = reinterpret_cast<StageEntry>((*code)->lookup(stage.symbol));
-    if (!stage.entry)
-      return Error{ErrorFamily::Internal,
-                   "codegen.symbol",
-                   "the generated object does not define '" + stage.symbol +
-                       "'",
-                   {}};
+    if (code) {
+      stage.entry = reinterpret_cast<StageEntry>(code->lookup(stage.symbol));
+      if (!stage.entry)
+        return Error{ErrorFamily::Internal,
+                     "codegen.symbol",
+                     "the generated object does not define '" + stage.symbol +
+                         "'",
+                     {}};
+    }
     info.stages.push_back(stage);
   }
   compiled->times.push_back(

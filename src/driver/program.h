@@ -53,7 +53,9 @@ struct CompileRequest {
   /// last axis of every view.
   std::vector<std::vector<bool>> unitStride;
   AliasMode alias = AliasMode::Disjoint;
-  Isa isa = Isa::X86_64;
+  /// Code for a level that this machine cannot run is made and not loaded: the
+  /// stages of the executable have no entry.
+  Isa isa = hostIsas().front();
   /// Check data-dependent indices before anything is written.
   bool validate = false;
   /// What code costs where it is to run; null for this machine if it can run

@@ -98,6 +98,8 @@ Result<void> CompiledOperator::State::fill(const RunValues &values) {
 }
 
 Result<void> CompiledOperator::State::launch(const RunValues &values) {
+  if (kernel && values.launcher)
+    return values.launcher(*kernel, arguments);
   if (kernel) {
     LaunchOptions options;
     options.threads = values.threads;

@@ -29,9 +29,11 @@
 #include "session/verify.h"
 #include "support/guarded_buffer.h"
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -105,6 +107,11 @@ struct RunValues {
   /// Prepared runs to time after the checked one, until about this many seconds
   /// are spent; 0 for none. At least one is made otherwise.
   double timeSeconds = 0;
+  /// Runs compiled code in the place of this process, which cannot run that of
+  /// other machines: it must check the arguments as a launch does.
+  std::function<Result<void>(const CompiledKernel &kernel,
+                             std::span<const Argument> arguments)>
+      launcher = {};
 };
 
 struct RunResult {

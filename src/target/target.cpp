@@ -13,9 +13,29 @@
 
 namespace tessera {
 
-static const std::array<Target, 3> targets = {{
+/// MXCSR. The lower six bits are exception flags.
+static const FloatControl mxcsr = {.read = "llvm.x86.sse.stmxcsr",
+                                   .write = "llvm.x86.sse.ldmxcsr",
+                                   .throughMemory = true,
+                                   .bits = 32,
+                                   .standard = 0x1f80,
+                                   .mask = 0xffc0};
+
+/// FPCR. Zero also means that NaNs propagate and that f16 is IEEE's. The flags
+/// are in another register.
+static const FloatControl fpcr = {.read = "llvm.aarch64.get.fpcr",
+                                  .write = "llvm.aarch64.set.fpcr",
+                                  .throughMemory = false,
+                                  .bits = 64,
+                                  .standard = 0,
+                                  .mask = -1};
+
+/// By Isa; the levels of an architecture stand together, lowest first.
+static const std::array<Target, 4> targets = {{
     {.isa = Isa::X86_64,
      .name = "x86-64",
+     .architecture = Architecture::X86_64,
+     .level = 0,
      .triple = "x86_64-unknown-linux-gnu",
      .cpu = "x86-64",
      .features = "",
@@ -25,9 +45,14 @@ static const std::array<Target, 3> targets = {{
      .hasF16c = false,
      .hasMaskedAccess = false,
      .hasMaskedByteAccess = false,
-     .hasScalef = false},
+     .hasScalef = false,
+     .roundsInt64ToF32Once = true,
+     .hasExactExtrema = false,
+     .floatControl = mxcsr},
     {.isa = Isa::Avx2,
      .name = "avx2",
+     .architecture = Architecture::X86_64,
+     .level = 1,
      .triple = "x86_64-unknown-linux-gnu",
      .cpu = "x86-64-v3",
      .features = "",
@@ -37,9 +62,14 @@ static const std::array<Target, 3> targets = {{
      .hasF16c = true,
      .hasMaskedAccess = true,
      .hasMaskedByteAccess = false,
-     .hasScalef = false},
+     .hasScalef = false,
+     .roundsInt64ToF32Once = true,
+     .hasExactExtrema = false,
+     .floatControl = mxcsr},
     {.isa = Isa::Avx512,
      .name = "avx512",
+     .architecture = Architecture::X86_64,
+     .level = 2,
      .triple = "x86_64-unknown-linux-gnu",
      .cpu = "x86-64-v4",
      .features = "",
@@ -49,14 +79,47 @@ static const std::array<Target, 3> targets = {{
      .hasF16c = true,
      .hasMaskedAccess = true,
      .hasMaskedByteAccess = true,
-     .hasScalef = true},
+     .hasScalef = true,
+     .roundsInt64ToF32Once = true,
+     .hasExactExtrema = false,
+     .floatControl = mxcsr},
+    {.isa = Isa::Neon,
+     .name = "neon",
+     .architecture = Architecture::AArch64,
+     .level = 0,
+     .triple = "aarch64-unknown-linux-gnu",
+     .cpu = "generic",
+     .features = "",
+     .vectorBits = 128,
+     .vectorRegisters = 32,
+     .hasFma = true,
+     .hasF16c = true,
+     .hasMaskedAccess = false,
+     .hasMaskedByteAccess = false,
+     .hasScalef = false,
+     .roundsInt64ToF32Once = false,
+     .hasExactExtrema = true,
+     .floatControl = fpcr},
 }};
+
+std::string_view name(Architecture architecture) {
+  switch (architecture) {
+  case Architecture::X86_64:
+    return "x86-64";
+  case Architecture::AArch64:
+    return "AArch64";
+  }
+  return "";
+}
 
 const Target &getTarget(Isa isa) { return targets[static_cast<size_t>(isa)]; }
 
 std::string_view name(Isa isa) { return getTarget(isa).name; }
 
 Isa hostIsa() {
+#if defined(__aarch64__)
+  return Isa::Neon;
+#else
 #if defined(__x86_64__)
   __builtin_cpu_init();
   if (__builtin_cpu_supports("x86-64-v4"))
@@ -65,12 +128,18 @@ Isa hostIsa() {
     return Isa::Avx2;
 #endif
   return Isa::X86_64;
+#endif
+}
+
+bool hostRuns(Isa isa) {
+  const Target &target = getTarget(isa), &host = getTarget(hostIsa());
+  return target.architecture == host.architecture && target.level <= host.level;
 }
 
 std::vector<Isa> hostIsas() {
   std::vector<Isa> isas;
   for (const Target &target : targets)
-    if (target.isa <= hostIsa())
+    if (hostRuns(target.isa))
       isas.push_back(target.isa);
   return isas;
 }
@@ -80,7 +149,7 @@ Isa defaultIsa() {
       support::envText(support::EnvVariable::Isa);
   if (wanted)
     for (const Target &target : targets)
-      if (target.name == *wanted && target.isa <= hostIsa())
+      if (target.name == *wanted && hostRuns(target.isa))
         return target.isa;
   return hostIsa();
 }
@@ -93,7 +162,7 @@ Result<Isa> parseIsa(std::string_view text, bool forOtherHost) {
     known += ", " + target.name;
     if (target.name != text)
       continue;
-    if (!forOtherHost && target.isa > hostIsa())
+    if (!forOtherHost && !hostRuns(target.isa))
       return Error{ErrorFamily::Unsupported,
                    "target.isa",
                    "this machine cannot run " + target.name +

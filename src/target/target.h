@@ -22,15 +22,39 @@
 
 namespace tessera {
 
-/// The instruction-set levels code is generated for, in rising order.
-enum class Isa { X86_64, Avx2, Avx512 };
+/// What a processor can run at all.
+enum class Architecture { X86_64, AArch64 };
+
+/// As in "an AArch64 machine": "x86-64", "AArch64".
+std::string_view name(Architecture architecture);
+
+/// The instruction-set levels code is generated for. They have no order: which
+/// of them a machine runs is asked with hostRuns().
+enum class Isa { X86_64, Avx2, Avx512, Neon };
 
 std::string_view name(Isa isa);
+
+/// How the floating-point control register of a thread is read and set.
+struct FloatControl {
+  /// LLVM's intrinsics.
+  std::string read, write;
+  /// The intrinsics take the address of the register's value instead of
+  /// returning and taking the value itself.
+  bool throughMemory;
+  int64_t bits;
+  /// Round to nearest, subnormals kept, all exceptions masked.
+  int64_t standard;
+  /// The bits that control; others are flags of what has happened.
+  int64_t mask;
+};
 
 /// One micro-architecture level: a row of the table in target.cpp.
 struct Target {
   Isa isa;
   std::string name;
+  Architecture architecture;
+  /// A machine runs the levels of its architecture up to its own.
+  int level;
   /// What LLVM is told: processor level and feature string.
   std::string triple;
   std::string cpu;
@@ -47,6 +71,13 @@ struct Target {
   bool hasMaskedByteAccess;
   /// x * 2^n as one instruction.
   bool hasScalef;
+  /// LLVM's conversions of vectors of 64-bit integers to f32 round once; where
+  /// they do not, they go through f64.
+  bool roundsInt64ToF32Once;
+  /// The larger and the smaller of two floats as one instruction that
+  /// propagates NaN and orders -0 below +0.
+  bool hasExactExtrema;
+  FloatControl floatControl;
 
   /// Lanes of a vector of 32-bit elements.
   int64_t lanes32() const { return vectorBits / 32; }
@@ -58,6 +89,10 @@ const Target &getTarget(Isa isa);
 /// The highest level this machine can run. This is the one dispatch point.
 Isa hostIsa();
 
+/// Whether this machine can run code of a level: its architecture is the
+/// machine's and its level not above the machine's.
+bool hostRuns(Isa isa);
+
 /// The levels this machine can run, lowest first.
 std::vector<Isa> hostIsas();
 
@@ -65,7 +100,7 @@ std::vector<Isa> hostIsas();
 /// debugging variable TESSERA_ISA names, as far as the host can run it.
 Isa defaultIsa();
 
-/// Parses "x86-64", "avx2", "avx512" or "native"; a level that the host cannot
+/// Parses the name of a level or "native"; a level that the host cannot
 /// run is an Unsupported error unless `forOtherHost`.
 Result<Isa> parseIsa(std::string_view text, bool forOtherHost = false);
 

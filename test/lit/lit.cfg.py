@@ -27,6 +27,8 @@ config.environment["TESSERA_CALIBRATION"] = "off"
 config.substitutions.append(("%status", '"%s" %s/cli/Inputs/status.py' % (
     sys.executable, config.test_source_root)))
 config.substitutions.append(("%python", sys.executable))
+# %bin is the folder of the built programs, for tests that change PATH.
+config.substitutions.append(("%bin", config.tessera_binary_dir + "/bin"))
 # %examples is the folder of sample kernels and arrays, %source the repository.
 config.substitutions.append(("%examples", config.tessera_source_dir + "/examples"))
 config.substitutions.append(("%source", config.tessera_source_dir))

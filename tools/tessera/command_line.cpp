@@ -322,7 +322,7 @@ void addCommonOptions(CLI::App &verb, CommonOptions &options) {
                   "absent, default or what the file says")
       ->type_name("TIER");
   verb.add_option("--isa", options.isa,
-                  "instruction set: native, x86-64, avx2 or avx512")
+                  "instruction set: native, x86-64, avx2, avx512 or neon")
       ->type_name("ISA")
       ->capture_default_str();
   verb.add_option("--kernel", options.kernel,

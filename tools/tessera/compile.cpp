@@ -7,6 +7,7 @@
 
 #include "tools/tessera/command_line.h"
 #include "tools/tessera/header.h"
+#include "tools/tessera/link.h"
 
 #include "fmt/format.h"
 
@@ -33,32 +34,36 @@ Result<int> compile(const CompileOptions &options) {
     return emit.error();
   std::set<std::string> kinds;
   for (const std::string &kind : *emit) {
-    if (kind == "so" || kind == "ptx" || kind == "cubin" || kind == "msl")
+    if (kind == "ptx" || kind == "cubin" || kind == "msl")
       return Error{ErrorFamily::Unsupported,
                    "unsupported.emit",
-                   fmt::format("--emit {}: this build emits obj and header "
-                               "only",
+                   fmt::format("--emit {}: this build emits obj, so and "
+                               "header only",
                                kind),
                    {}};
-    if (kind != "obj" && kind != "header")
+    if (kind != "obj" && kind != "so" && kind != "header")
       return usage("emit",
-                   fmt::format("--emit {}: expected obj or header", kind));
+                   fmt::format("--emit {}: expected obj, so or header", kind));
     if (!kinds.insert(kind).second)
       return usage("duplicate",
                    fmt::format("--emit: '{}' is given twice", kind));
   }
+  if (kinds.count("obj") && kinds.count("so"))
+    return usage("emit", "--emit obj,so: -o names one of them, expected one");
   bool both = kinds.size() == 2;
   if (both && options.path == "-")
-    return usage("file", "-o -: standard output takes one of obj and header, "
-                         "expected the object's name");
+    return usage("file",
+                 "-o -: standard output takes one of obj, so and header, "
+                 "expected the name of a file");
   std::string headerPath =
       both
           ? std::filesystem::path(options.path).replace_extension(".h").string()
           : options.path;
   if (both && headerPath == options.path)
-    return usage("file", fmt::format("-o {}: expected the object's name, the "
-                                     "header's ends in .h",
-                                     options.path));
+    return usage("file",
+                 fmt::format("-o {}: expected the name of the object or "
+                             "library, the header's ends in .h",
+                             options.path));
   SubjectOptions how{.compileOnly = true, .files = {{options.path, "-o"}}};
   if (both)
     how.files.emplace_back(headerPath, "the header of -o");
@@ -76,10 +81,21 @@ Result<int> compile(const CompileOptions &options) {
             writeFile(options.path, compiled->kernel.object, "-o");
         !status)
       return status.error();
+  if (kinds.count("so")) {
+    const std::string name =
+        options.path == "-"
+            ? ""
+            : std::filesystem::path(options.path).filename().string();
+    Result<std::string> library =
+        linkShared(compiled->kernel.object, getTarget(isa), name);
+    if (!library)
+      return library.error();
+    if (Result<void> status = writeFile(options.path, *library, "-o"); !status)
+      return status.error();
+  }
   if (kinds.count("header"))
     if (Result<void> status = writeFile(
-            headerPath, makeHeader(compiled->kernel, std::string(name(isa))),
-            "-o");
+            headerPath, makeHeader(compiled->kernel, getTarget(isa)), "-o");
         !status)
       return status.error();
   if (Result<void> status =
@@ -94,14 +110,15 @@ Result<int> compile(const CompileOptions &options) {
 Action addCompile(CLI::App &app) {
   auto options = std::make_shared<CompileOptions>();
   CLI::App *verb = app.add_subcommand(
-      "compile", "an object file and a C header for other programs");
+      "compile",
+      "an object file or shared library and a C header for other programs");
   addCompileOnlyOptions(
       *verb, options->common,
       "with a first stage that checks data-dependent indices (off)");
   verb->add_option("--emit", options->emit,
-                   "obj, header, or obj,header: then -o names the object and "
-                   "the header stands beside it")
-      ->type_name("obj|header")
+                   "obj, so or header; with obj,header or so,header -o names "
+                   "the object or library and the header stands beside it")
+      ->type_name("obj|so|header")
       ->allow_extra_args(false)
       ->required();
   verb->add_option("-o", options->path, "the file to write")

@@ -90,8 +90,9 @@ bool needsMath(const ScalarParameter *scalar) {
 /// Writes the header of one kernel.
 class HeaderWriter {
 public:
-  HeaderWriter(const CompiledKernel &kernel, const std::string &isa)
-      : info(kernel.executable.info()), isa(isa), prefix(upper(info.kernel)) {}
+  HeaderWriter(const CompiledKernel &kernel, const Target &target)
+      : info(kernel.executable.info()), target(target),
+        prefix(upper(info.kernel)) {}
 
   std::string run() {
     for (const Parameter &parameter : info.parameters) {
@@ -100,8 +101,8 @@ public:
       else
         scalars.push_back(&std::get<ScalarParameter>(parameter));
     }
-    add("/* {}, compiled by Tessera for {} on x86-64 Linux.\n", info.kernel,
-        isa);
+    add("/* {}, compiled by Tessera for {} on {} Linux.\n", info.kernel,
+        target.name, name(target.architecture));
     add(" *\n * Calling convention. Every stage function runs the programs "
         "[begin, end) of\n * its grid; run the stages in order, each to its "
         "end before the next begins.\n * Programs of one stage may run "
@@ -279,7 +280,7 @@ private:
   }
 
   const ExecutableInfo &info;
-  const std::string &isa;
+  const Target &target;
   std::string prefix;
   std::vector<const ViewParameter *> views;
   std::vector<const ScalarParameter *> scalars;
@@ -288,8 +289,8 @@ private:
 
 } // namespace
 
-std::string makeHeader(const CompiledKernel &kernel, const std::string &isa) {
-  return HeaderWriter(kernel, isa).run();
+std::string makeHeader(const CompiledKernel &kernel, const Target &target) {
+  return HeaderWriter(kernel, target).run();
 }
 
 } // namespace tessera::cli

@@ -16,7 +16,7 @@ namespace tessera::cli {
 
 /// A C99 and C++ header that declares the stage functions of an object and says
 /// what their arguments must be.
-std::string makeHeader(const CompiledKernel &kernel, const std::string &isa);
+std::string makeHeader(const CompiledKernel &kernel, const Target &target);
 
 } // namespace tessera::cli
 

@@ -50,6 +50,11 @@ makeTargetMachine(const Target &target, const CodegenOptions &request) {
     LLVMInitializeX86TargetMC();
     LLVMInitializeX86AsmPrinter();
     LLVMInitializeX86AsmParser();
+    LLVMInitializeAArch64TargetInfo();
+    LLVMInitializeAArch64Target();
+    LLVMInitializeAArch64TargetMC();
+    LLVMInitializeAArch64AsmPrinter();
+    LLVMInitializeAArch64AsmParser();
   });
   std::string message;
   const llvm::Target *description =
@@ -98,6 +103,8 @@ static std::string emit(llvm::Module &module, llvm::TargetMachine &machine,
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream stream(bytes);
   llvm::legacy::PassManager passes;
+  // AArch64's default for unoptimized code, which knows fewer vectors.
+  machine.setGlobalISel(false);
   machine.addPassesToEmitFile(passes, stream, nullptr, type);
   // The selector of unoptimized code splits the block at every select of
   // floats, which takes time in the square of its length.

@@ -45,9 +45,7 @@ public:
 
 private:
   Linker() {
-    LLVMInitializeX86TargetInfo();
-    LLVMInitializeX86Target();
-    LLVMInitializeX86TargetMC();
+    llvm::InitializeNativeTarget();
     llvm::orc::LLJITBuilder builder;
     builder.setNumCompileThreads(0);
     builder.setObjectLinkingLayerCreator(

@@ -42,16 +42,17 @@ SmallVector<Value> keepInactive(NestEmitter &nest, ValueRange updated,
 /// Sum, product, max, min and bit combiners in any order.
 class FreeReduction : public Accumulator {
 public:
-  explicit FreeReduction(tile::ReduceOp reduce)
+  FreeReduction(tile::ReduceOp reduce, const Target &target)
       : reduce(reduce), combiner(reduce.getCombiner()),
-        element(tile::getElement(reduce.getInputs()[0].getType())) {
+        element(tile::getElement(reduce.getInputs()[0].getType())),
+        hasExactExtrema(target.hasExactExtrema) {
     op = reduce;
   }
 
-  // max and min of floats are computed by the machine's instruction, which
-  // drops a NaN; a NaN that was seen is kept beside.
+  // max and min of floats are computed by the machine's instruction; where that
+  // drops a NaN, one that was seen is kept beside.
   bool tracksNaN() const {
-    return isa<FloatType>(element) &&
+    return isa<FloatType>(element) && !hasExactExtrema &&
            (combiner == Combiner::Max || combiner == Combiner::Min);
   }
 
@@ -100,6 +101,7 @@ private:
   tile::ReduceOp reduce;
   Combiner combiner;
   Type element;
+  bool hasExactExtrema;
 };
 
 /// Any combiner, exactly: the state is the value and whether there is one.
@@ -502,7 +504,8 @@ private:
 
 } // namespace
 
-std::unique_ptr<Accumulator> makeAccumulator(const Root &root) {
+std::unique_ptr<Accumulator> makeAccumulator(const Root &root,
+                                             const Target &target) {
   switch (root.kind) {
   case Root::Kind::Reduce: {
     auto reduce = cast<tile::ReduceOp>(root.op);
@@ -512,7 +515,7 @@ std::unique_ptr<Accumulator> makeAccumulator(const Root &root) {
     if (reduce.getOrder() != Order::Unordered || combiner == Combiner::Custom ||
         combiner == Combiner::MaxNum || combiner == Combiner::MinNum)
       return std::make_unique<ExactReduction>(reduce);
-    return std::make_unique<FreeReduction>(reduce);
+    return std::make_unique<FreeReduction>(reduce, target);
   }
   case Root::Kind::ArgReduce:
     return std::make_unique<ArgReduction>(cast<tile::ArgReduceOp>(root.op));

@@ -28,6 +28,9 @@ namespace {
 
 /// max or min that propagates NaN and orders -0 below +0.
 Value exactExtremum(VectorEmitter &emit, Value a, Value b, bool isMax) {
+  if (emit.target.hasExactExtrema)
+    return isMax ? emit.b.create<arith::MaximumFOp>(emit.loc, a, b).getResult()
+                 : emit.b.create<arith::MinimumFOp>(emit.loc, a, b).getResult();
   FloatPredicate better = isMax ? FloatPredicate::OGT : FloatPredicate::OLT;
   Value first = emit.select(emit.compare(better, a, b), a, b);
   Value second = emit.select(emit.compare(better, b, a), b, a);
@@ -289,6 +292,9 @@ private:
         return from.isF32() ? create<arith::ExtFOp>(type, v[0])
                             : create<arith::TruncFOp>(type, v[0]);
       }
+      if (from.isInteger(64) && to.isF32() && lanes > 1 &&
+          !emit.target.roundsInt64ToF32Once)
+        v[0] = stickyInt64(isUnsigned);
       return isUnsigned ? create<arith::UIToFPOp>(type, v[0])
                         : create<arith::SIToFPOp>(type, v[0]);
     }
@@ -302,6 +308,25 @@ private:
       return create<arith::TruncIOp>(type, v[0]);
     return isUnsigned ? create<arith::ExtUIOp>(type, v[0])
                       : create<arith::ExtSIOp>(type, v[0]);
+  }
+
+  /// Integers that f64 holds, and that f32 rounds like those given: beyond
+  /// 2^53, what the lower eleven bits hold is one odd bit above them.
+  Value stickyInt64(bool isUnsigned) {
+    Type type = v[0].getType();
+    constexpr int64_t exact = int64_t(1) << 53, dropped = 0x7ff;
+    Value upper = create<arith::AndIOp>(v[0], emit.integer(type, ~dropped));
+    Value isMultiple = emit.compare(IntPredicate::eq, upper, v[0]);
+    Value odd = create<arith::OrIOp>(upper, emit.integer(type, dropped + 1));
+    Value sticky = emit.select(isMultiple, v[0], odd);
+    // A signed number lies within +-2^53 where its distance from -2^53 is no
+    // larger than 2^54.
+    Value distance =
+        isUnsigned ? v[0] : emit.add(v[0], emit.integer(type, exact));
+    Value isExact =
+        emit.compare(IntPredicate::ule, distance,
+                     emit.integer(type, isUnsigned ? exact : 2 * exact));
+    return emit.select(isExact, v[0], sticky);
   }
 
   /// Float to integer, truncating and saturating, NaN to 0. Only values inside

@@ -54,7 +54,8 @@ public:
 };
 
 /// The accumulator of a root; null for roots that have none.
-std::unique_ptr<Accumulator> makeAccumulator(const Root &root);
+std::unique_ptr<Accumulator> makeAccumulator(const Root &root,
+                                             const Target &target);
 
 class NestEmitter {
 public:

@@ -204,27 +204,33 @@ private:
     auto entry =
         builder.create<func::FuncOp>(loc, symbol, body.getFunctionType());
     builder.setInsertionPointToStart(entry.addEntryBlock());
+    const FloatControl &control = target.floatControl;
     Type ptr = LLVM::LLVMPointerType::get(builder.getContext());
-    Type i32 = builder.getI32Type();
+    Type type = builder.getIntegerType(control.bits);
     auto constant = [&](int64_t value) {
-      return builder.create<arith::ConstantIntOp>(loc, value, i32);
+      return builder.create<arith::ConstantIntOp>(loc, value, type);
     };
-    auto slot = [&]() {
-      return builder.create<LLVM::AllocaOp>(loc, ptr, i32, constant(1), 4);
+    auto slot = [&]() -> Value {
+      return builder.create<LLVM::AllocaOp>(
+          loc, ptr, type, constant(1), static_cast<unsigned>(control.bits / 8));
     };
-    auto intrinsic = [&](StringRef name, Value argument) {
-      builder.create<LLVM::CallIntrinsicOp>(
-          loc, TypeRange{}, builder.getStringAttr(name), ValueRange{argument});
+    auto intrinsic = [&](StringRef name, TypeRange results, ValueRange values) {
+      return builder.create<LLVM::CallIntrinsicOp>(
+          loc, results, builder.getStringAttr(name), values);
     };
-    // Round to nearest, subnormals kept, all exceptions masked.
-    constexpr int64_t wanted = 0x1f80, flags = 0x3f;
-    Value saved = slot(), own = slot();
-    intrinsic("llvm.x86.sse.stmxcsr", saved);
-    Value state = builder.create<LLVM::LoadOp>(loc, i32, saved);
-    Value control =
-        builder.create<arith::AndIOp>(loc, state, constant(0xffff & ~flags));
-    Value differs = builder.create<arith::CmpIOp>(loc, arith::CmpIPredicate::ne,
-                                                  control, constant(wanted));
+    Value saved, own, state;
+    if (control.throughMemory) {
+      saved = slot();
+      own = slot();
+      intrinsic(control.read, {}, saved);
+      state = builder.create<LLVM::LoadOp>(loc, type, saved);
+    } else {
+      state = intrinsic(control.read, type, {}).getResult(0);
+    }
+    Value found =
+        builder.create<arith::AndIOp>(loc, state, constant(control.mask));
+    Value differs = builder.create<arith::CmpIOp>(
+        loc, arith::CmpIPredicate::ne, found, constant(control.standard));
     auto ifDiffers = [&](function_ref<void()> make) {
       auto ifOp = builder.create<scf::IfOp>(loc, differs,
                                             /*withElseRegion=*/false);
@@ -233,11 +239,16 @@ private:
       make();
     };
     ifDiffers([&] {
-      builder.create<LLVM::StoreOp>(loc, constant(wanted), own);
-      intrinsic("llvm.x86.sse.ldmxcsr", own);
+      if (control.throughMemory)
+        builder.create<LLVM::StoreOp>(loc, constant(control.standard), own);
+      else
+        own = constant(control.standard);
+      intrinsic(control.write, {}, own);
     });
     auto call = builder.create<func::CallOp>(loc, body, entry.getArguments());
-    ifDiffers([&] { intrinsic("llvm.x86.sse.ldmxcsr", saved); });
+    ifDiffers([&] {
+      intrinsic(control.write, {}, control.throughMemory ? saved : state);
+    });
     builder.create<func::ReturnOp>(loc, call.getResults());
   }
 

@@ -71,10 +71,11 @@ Result<void> planLaunch(const ExecutableInfo &info,
   }
   for (const Stage &stage : info.stages) {
     if (!stage.entry && stage.programs > 0)
-      return Error{ErrorFamily::Internal,
+      return Error{ErrorFamily::Unsupported,
                    "launch.no-code",
-                   fmt::format("stage '{}' of kernel '{}' has no machine code; "
-                               "report this with the kernel's source",
+                   fmt::format("stage '{}' of kernel '{}' has no machine code "
+                               "that this machine can run; compile the kernel "
+                               "for a level of this machine",
                                stage.symbol, info.kernel),
                    {}};
     const Grain grain = runtime::chooseGrain(stage, available);

@@ -6,13 +6,15 @@
 //===----------------------------------------------------------------------===//
 //
 // Folds of tiles in tree order, reshapes between extents that are read from
-// data, tiles whose extents nothing bounds, steps past 64 bits, and long chains
-// of operations: the code of every level gives the bits of the interpreter.
+// data, tiles whose extents nothing bounds, steps past 64 bits, conversions of
+// large integers, and long chains of operations: the code of every level gives
+// the bits of the interpreter.
 //
 //===----------------------------------------------------------------------===//
 
 #include "driver/program.h"
 #include "tessera/dsl.h"
+#include "test/unit/emulation/emulator.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -72,11 +74,11 @@ std::vector<float> numbers(int64_t count) {
 }
 
 /// Runs the kernel with `x`, `ids` if there are any, and an output; on the
-/// interpreter and on every level.
+/// interpreter and on every level, emulated ones included.
 void agree(const Program &program, std::vector<float> x,
            std::vector<int64_t> extents, std::vector<int64_t> ids,
            std::vector<int64_t> outputExtents,
-           const std::vector<Isa> &isas = hostIsas(),
+           const std::vector<Isa> &isas = emulation::runnableIsas(),
            const std::vector<bool> &validations = {false, true}) {
   int64_t count = 1;
   for (int64_t extent : outputExtents)
@@ -100,7 +102,7 @@ void agree(const Program &program, std::vector<float> x,
       Result<CompiledKernel> compiled =
           program.compileFor(arguments(actual), request);
       ASSERT_TRUE(compiled.ok()) << compiled.error().str();
-      Result<void> run = compiled->executable.launch(arguments(actual));
+      Result<void> run = emulation::launch(isa, *compiled, arguments(actual));
       ASSERT_TRUE(run.ok()) << run.error().str();
       for (size_t i = 0; i < actual.size(); ++i)
         ASSERT_EQ(std::memcmp(&actual[i], &expected[i], sizeof(float)), 0)
@@ -149,8 +151,37 @@ TEST(LargeSteps, WhatOverflowsIsOutside) {
                                 low,  low + 1,  low + 9,   -half,
                                 high, high - 1, -half + 5, half + 7};
     agree(*program, numbers(40), {40}, ids, {int64_t(ids.size()), 37},
-          hostIsas(), {false});
+          emulation::runnableIsas(), {false});
   }
+}
+
+//===----------------------------------------------------------------------===//
+// Conversions
+//===----------------------------------------------------------------------===//
+
+/// Through f64 these would be rounded twice: half a unit of f32 and a little.
+TEST(Conversions, LargeIntegersAreRoundedOnce) {
+  std::vector<int64_t> ids;
+  for (int shift : {53, 54, 60, 62})
+    for (int64_t odd : {0, 1})
+      for (int64_t little : {-1025, -1, 0, 1, 511, 513, 1023, 1024, 1025}) {
+        int64_t unit = int64_t(1) << (shift - 23);
+        int64_t value = (int64_t(1) << shift) + odd * unit + unit / 2 + little;
+        ids.insert(ids.end(), {value, -value});
+      }
+  ids.insert(ids.end(), {std::numeric_limits<int64_t>::min(),
+                         std::numeric_limits<int64_t>::max(), 3, -3, 0});
+  for (const char *sign : {"", "unsigned_from "})
+    agree(parse(std::string(R"(
+tile.kernel @k(%x: !in1, %ids: !ids, %y: !out) tier(strict) {
+  %n = tile.extent %ids, 0 : !ids
+  tile.dim "c" = %n
+  %v = tile.load %ids["c"] : !ids -> tensor<?xi64, ["c"]>
+  %w = tile.cast %v )") +
+                sign + R"(: tensor<?xi64, ["c"]> -> !c
+  tile.store %w, %y["c"] : !c, !out
+})"),
+          {0}, {1}, ids, {int64_t(ids.size())});
 }
 
 //===----------------------------------------------------------------------===//
@@ -454,7 +485,12 @@ void agreeOnChain(const std::string &text, bool validate = true) {
   std::vector<float> x;
   for (int i = 0; i < 19; ++i)
     x.push_back(float(i) * 0.001f);
-  agree(parse(text), x, {19}, {0, 1, 2}, {19}, {hostIsa()}, {validate});
+  // One level of each architecture.
+  std::vector<Isa> isas = {hostIsa()};
+  for (Isa isa : emulation::runnableIsas())
+    if (!hostRuns(isa))
+      isas.push_back(isa);
+  agree(parse(text), x, {19}, {0, 1, 2}, {19}, isas, {validate});
 }
 
 const std::string storeTile = "tile.store LAST, %y[\"c\"] : !c, !out";

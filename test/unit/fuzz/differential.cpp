@@ -7,6 +7,8 @@
 
 #include "differential.h"
 
+#include "test/unit/emulation/emulator.h"
+
 #include "driver/program.h"
 #include "support/bounded.h"
 #include "support/float_convert.h"
@@ -396,7 +398,8 @@ static Outcome runAsGiven(const RandomProgram &program,
                   where + ": compile: " + compiled.error().str());
     LaunchOptions launch;
     launch.threads = program.seed % 3 == 0 ? 2 : 1;
-    Result<void> run = compiled->executable.launch(actual->arguments, launch);
+    Result<void> run =
+        emulation::launch(isa, *compiled, actual->arguments, launch);
     if (!run)
       return stop(Status::Differs, where + ": launch: " + run.error().str());
     Comparison comparison(program, *expected, *actual,

@@ -6,10 +6,12 @@
 //===----------------------------------------------------------------------===//
 //
 // Two thousand random programs, each at one or two of the machine's
-// instruction-set levels. A failure prints the seed and a reduced program.
+// instruction-set levels, and some at the levels that it only emulates. A
+// failure prints the seed and a reduced program.
 //
 // Environment (of this test alone):
-//   TESSERA_FUZZ_SEED=n      runs the one program of seed n at every level
+//   TESSERA_FUZZ_SEED=n      runs the one program of seed n at every level,
+//                            emulated ones included
 //   TESSERA_FUZZ_COUNT=n     programs that RandomProgramsSoak runs, 20000
 //   unless
 //                            given
@@ -24,6 +26,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "differential.h"
+
+#include "test/unit/emulation/emulator.h"
 
 #include <gtest/gtest.h>
 
@@ -133,13 +137,34 @@ TEST_P(RandomPrograms, InterpreterAndBackEndAgree) {
     if (GetParam() == 0) {
       RandomProgram program = generate(*seed);
       std::cout << program.describeArguments() << program.text();
-      runSeed(*seed, hostIsas(), /*isolated=*/true, totals);
+      runSeed(*seed, emulation::runnableIsas(), /*isolated=*/true, totals);
     }
     return;
   }
   runMany(1 + uint64_t(GetParam()) * 260, 260, /*isolated=*/false);
 }
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomPrograms, testing::Range(0, 8));
+
+void runEmulated(uint64_t first, uint64_t count) {
+  for (Isa isa : emulation::emulatedIsas()) {
+    if (std::string why = emulation::whyNotRunnable(isa); !why.empty())
+      GTEST_SKIP() << why;
+    Totals totals;
+    for (uint64_t seed = first; seed < first + count && totals.failed < 3;
+         ++seed)
+      runSeed(seed, {isa}, /*isolated=*/false, totals);
+    finish(totals);
+  }
+}
+
+TEST(EmulatedRandomPrograms, InterpreterAndBackEndAgree) {
+  runEmulated(5000, 200);
+}
+
+TEST(EmulatedRandomProgramsSoak, InterpreterAndBackEndAgree) {
+  runEmulated(fromEnvironment("TESSERA_FUZZ_FIRST").value_or(2000000),
+              fromEnvironment("TESSERA_FUZZ_COUNT").value_or(5000));
+}
 
 TEST(RandomProgramsSoak, DISABLED_Many) {
   runMany(fromEnvironment("TESSERA_FUZZ_FIRST").value_or(1000000),

@@ -8,6 +8,7 @@
 #include "cases.h"
 
 #include "kernels/elements.h"
+#include "test/unit/emulation/emulator.h"
 
 #include "fmt/format.h"
 #include "fmt/ranges.h"
@@ -46,6 +47,21 @@ std::vector<Machine> cpuMachines() {
   for (Isa isa : hostIsas())
     result.push_back({Backend::Cpu, isa});
   return result;
+}
+
+std::vector<Machine> emulatedMachines(uint64_t share) {
+  std::vector<Machine> result;
+  for (Isa isa : emulation::emulatedIsas())
+    result.push_back({Backend::Cpu, isa, share});
+  return result;
+}
+
+bool Machine::takes(std::string_view theCase) const {
+  return stableHash(std::string(theCase) + " share") % share == 0;
+}
+
+std::string Machine::whyNot() const {
+  return backend == Backend::Cpu ? emulation::whyNotRunnable(isa) : "";
 }
 
 std::vector<Machine> machines() {
@@ -234,8 +250,20 @@ std::string describe(const Operator &op, const RunRequest &request) {
   return text;
 }
 
-bool check(const Operator &op, const Case &theCase) {
+session::RunValues onMachine(session::RunValues values,
+                             const RunRequest &request) {
+  if (request.backend == Backend::Cpu && !hostRuns(request.isa))
+    values.launcher = [](const CompiledKernel &kernel,
+                         std::span<const Argument> arguments) {
+      return emulation::launchEmulated(kernel, arguments);
+    };
+  return values;
+}
+
+bool check(const Operator &op, const Case &theCase, const Machine &machine) {
   const RunRequest &request = theCase.request;
+  if (!machine.takes(describe(op, request)))
+    return true;
   Result<CompiledOperator> compiled = CompiledOperator::create(op, request);
   if (!compiled) {
     ADD_FAILURE() << describe(op, request) << ": " << compiled.error().str();
@@ -245,7 +273,7 @@ bool check(const Operator &op, const Case &theCase) {
   for (ValueClass valueClass : theCase.classes) {
     session::RunValues values;
     values.valueClass = valueClass;
-    Result<RunResult> result = compiled->run(values);
+    Result<RunResult> result = compiled->run(onMachine(values, request));
     bool passed = result.ok() && result->passed();
     if (!passed)
       ADD_FAILURE() << describe(op, request) << " with "

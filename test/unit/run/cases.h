@@ -26,15 +26,22 @@
 
 namespace tessera::runtest {
 
-/// Where an operator runs: the interpreter, or the CPU at one level.
+/// Where an operator runs: the interpreter, or the CPU at one level, which may
+/// be one that this host only emulates (emulation/emulator.h).
 struct Machine {
   session::Backend backend = session::Backend::Cpu;
-  Isa isa = Isa::X86_64;
+  Isa isa = hostIsa();
+  /// Of the cases of a test, one of so many is run; their texts decide which.
+  uint64_t share = 1;
 
   /// Lanes of a vector of f32; those of the widest level for the interpreter.
   int64_t lanes() const;
-  /// "interp", "x86_64", "avx2" or "avx512".
+  /// "interp", "x86_64", "avx2", "avx512" or "neon".
   std::string name() const;
+  /// Whether a case is in the machine's share.
+  bool takes(std::string_view theCase) const;
+  /// Why nothing can be run here; empty if it can.
+  std::string whyNot() const;
 };
 
 inline std::ostream &operator<<(std::ostream &stream, const Machine &machine) {
@@ -46,6 +53,14 @@ std::vector<Machine> machines();
 
 /// The levels of this host alone.
 std::vector<Machine> cpuMachines();
+
+/// The levels that this host emulates, with one of `share` cases each. Tests on
+/// them begin with TESSERA_SKIP_UNLESS_RUNNABLE.
+std::vector<Machine> emulatedMachines(uint64_t share);
+
+#define TESSERA_SKIP_UNLESS_RUNNABLE(MACHINE)                                  \
+  if (std::string why = (MACHINE).whyNot(); !why.empty())                      \
+  GTEST_SKIP() << why
 
 /// One operator on one machine, as a test parameter.
 struct Subject {
@@ -109,8 +124,13 @@ std::string describe(const kernels::Operator &op,
 
 /// Compiles, runs every class and fails the current test, with the case in the
 /// message, for every wrong element, overwritten byte or error. Returns false
-/// when something was wrong.
-bool check(const kernels::Operator &op, const Case &theCase);
+/// when something was wrong. A case outside the machine's share is not run.
+bool check(const kernels::Operator &op, const Case &theCase,
+           const Machine &machine);
+
+/// Lets a run of compiled code use the emulator where the host needs it.
+session::RunValues onMachine(session::RunValues values,
+                             const session::RunRequest &request);
 
 /// The bytes of an array, in row-major order.
 std::vector<unsigned char> bytesOf(const TensorRef &tensor);

@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "cases.h"
+#include "test/unit/emulation/emulator.h"
 
 #include "kernels/elements.h"
 #include "kernels/generate.h"
@@ -24,7 +25,10 @@ using kernels::Dims;
 using kernels::ValueClass;
 using session::RunRequest;
 
-using Layout = testing::TestWithParam<Subject>;
+class Layout : public testing::TestWithParam<Subject> {
+protected:
+  void SetUp() override { TESSERA_SKIP_UNLESS_RUNNABLE(GetParam().machine); }
+};
 
 /// How the elements of an array are spread.
 enum class Spread { Padded, Transposed, Reversed, Apart, Broadcast };
@@ -107,7 +111,8 @@ TEST_P(Layout, AnyStrides) {
       request.strides[std::string(array.name)] =
           stridesFor(spread, kernels::arrayExtents(array, dims));
     }
-    check(op, {request, {ValueClass::Normal, ValueClass::SprinkledNan}});
+    check(op, {request, {ValueClass::Normal, ValueClass::SprinkledNan}},
+          GetParam().machine);
   };
   // All arrays alike, then each in its own way.
   for (Spread spread : spreads)
@@ -146,20 +151,39 @@ TEST_P(Layout, InPlace) {
           continue;
         RunRequest request = requestFor(GetParam(), dims, dtype);
         request.inPlace = {{std::string(output.name), std::string(input.name)}};
-        check(op, {request, {ValueClass::Normal, ValueClass::SprinkledNan}});
+        check(op, {request, {ValueClass::Normal, ValueClass::SprinkledNan}},
+              GetParam().machine);
       }
     }
   }
 }
 
+std::string subjectName(const testing::TestParamInfo<Subject> &info) {
+  return info.param.name();
+}
+
 INSTANTIATE_TEST_SUITE_P(Run, Layout, testing::ValuesIn(subjects(machines())),
-                         [](const auto &info) { return info.param.name(); });
+                         subjectName);
+INSTANTIATE_TEST_SUITE_P(Emulated, Layout,
+                         testing::ValuesIn(subjects(emulatedMachines(8))),
+                         subjectName);
+INSTANTIATE_TEST_SUITE_P(EmulatedSoak, Layout,
+                         testing::ValuesIn(subjects(emulatedMachines(1))),
+                         subjectName);
 
 //===----------------------------------------------------------------------===//
 // Overlap
 //===----------------------------------------------------------------------===//
 
-class Overlap : public testing::TestWithParam<Machine> {};
+class Overlap : public testing::TestWithParam<Machine> {
+protected:
+  void SetUp() override { TESSERA_SKIP_UNLESS_RUNNABLE(GetParam()); }
+
+  static Result<void> launch(const CompiledKernel &kernel,
+                             const std::vector<Argument> &arguments) {
+    return emulation::launch(GetParam().isa, kernel, arguments);
+  }
+};
 
 /// The memory of one launch of copy, one row of `cols` elements moved by
 /// `shift` elements.
@@ -199,7 +223,7 @@ TEST_P(Overlap, OneRowMovedOntoItself) {
         request.isa = GetParam().isa;
         auto kernel = program->compileFor(arguments, request);
         ASSERT_TRUE(kernel.ok()) << kernel.error().str();
-        auto launched = kernel->executable.launch(arguments);
+        auto launched = launch(*kernel, arguments);
         ASSERT_TRUE(launched.ok()) << launched.error().str();
       } else {
         ASSERT_TRUE(program->interpret(arguments, {}).ok());
@@ -220,15 +244,20 @@ TEST_P(Overlap, FastCodeRefusesOverlap) {
       program->compileFor(std::vector<Argument>{apart.x, apart.y}, request);
   ASSERT_TRUE(kernel.ok()) << kernel.error().str();
   const std::vector<float> before = over.memory;
-  auto launched =
-      kernel->executable.launch(std::vector<Argument>{over.x, over.y});
+  auto launched = launch(*kernel, {over.x, over.y});
   ASSERT_FALSE(launched.ok());
   EXPECT_EQ(launched.error().family, ErrorFamily::Launch);
   EXPECT_EQ(over.memory, before);
 }
 
+std::string machineName(const testing::TestParamInfo<Machine> &info) {
+  return info.param.name();
+}
+
 INSTANTIATE_TEST_SUITE_P(Run, Overlap, testing::ValuesIn(machines()),
-                         [](const auto &info) { return info.param.name(); });
+                         machineName);
+INSTANTIATE_TEST_SUITE_P(Emulated, Overlap,
+                         testing::ValuesIn(emulatedMachines(1)), machineName);
 
 } // namespace
 } // namespace tessera::runtest

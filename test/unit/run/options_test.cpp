@@ -32,15 +32,18 @@ const std::vector<ValueClass> fewClasses = {ValueClass::Normal,
 
 class Options : public testing::TestWithParam<Machine> {
 protected:
+  void SetUp() override { TESSERA_SKIP_UNLESS_RUNNABLE(GetParam()); }
+
   RunRequest request(std::string_view name, Dims dims,
                      DType dtype = DType::F32) const {
     return requestFor({kernels::findOperator(name), GetParam()},
                       std::move(dims), dtype);
   }
 
-  static bool run(std::string_view name, const RunRequest &request,
-                  std::vector<ValueClass> classes = fewClasses) {
-    return check(*kernels::findOperator(name), {request, std::move(classes)});
+  bool run(std::string_view name, const RunRequest &request,
+           std::vector<ValueClass> classes = fewClasses) const {
+    return check(*kernels::findOperator(name), {request, std::move(classes)},
+                 GetParam());
   }
 
   int64_t lanes() const { return GetParam().lanes(); }
@@ -221,7 +224,7 @@ void expectNothingWritten(std::string_view name, const RunRequest &request,
   auto compiled =
       session::CompiledOperator::create(*kernels::findOperator(name), request);
   ASSERT_TRUE(compiled.ok()) << compiled.error().str();
-  auto result = compiled->run();
+  auto result = compiled->run(onMachine({}, request));
   ASSERT_FALSE(result.ok()) << name << ": an index out of range was accepted";
   EXPECT_EQ(result.error().family, ErrorFamily::Launch) << result.error().str();
   for (unsigned char byte : bytesOf(*compiled->array(output)))
@@ -323,7 +326,7 @@ TEST_P(Options, EqualElementsFarFromZero) {
           session::CompiledOperator::create(
               *kernels::findOperator("layer_norm"), wanted);
       ASSERT_TRUE(compiled) << compiled.error().str();
-      Result<session::RunResult> result = compiled->run();
+      Result<session::RunResult> result = compiled->run(onMachine({}, wanted));
       ASSERT_TRUE(result) << result.error().str();
       EXPECT_TRUE(result->passed())
           << cols << " " << element << " " << result->failures();
@@ -335,8 +338,16 @@ TEST_P(Options, EqualElementsFarFromZero) {
     }
 }
 
+std::string machineName(const testing::TestParamInfo<Machine> &info) {
+  return info.param.name();
+}
+
 INSTANTIATE_TEST_SUITE_P(Run, Options, testing::ValuesIn(machines()),
-                         [](const auto &info) { return info.param.name(); });
+                         machineName);
+INSTANTIATE_TEST_SUITE_P(Emulated, Options,
+                         testing::ValuesIn(emulatedMachines(5)), machineName);
+INSTANTIATE_TEST_SUITE_P(EmulatedSoak, Options,
+                         testing::ValuesIn(emulatedMachines(1)), machineName);
 
 } // namespace
 } // namespace tessera::runtest

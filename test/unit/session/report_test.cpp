@@ -88,6 +88,26 @@ TEST(Report, MachineFactsComeFromTheObject) {
   EXPECT_EQ(widest, 0);
 }
 
+TEST(Report, MachineFactsOfAnotherArchitecture) {
+  Json report = reportOf("rope", {{"rows", 3}, {"cols", 334}}, Isa::Neon);
+  const Json &machine = report["machine"];
+  EXPECT_EQ(machine["isa"], "neon");
+  EXPECT_GT(machine["code_bytes"], 100);
+  ASSERT_EQ(machine["symbols"].size(), 2u);
+  int64_t stack = 0;
+  for (const Json &symbol : machine["symbols"]) {
+    EXPECT_EQ(symbol["vector_instructions"]["256"], 0);
+    EXPECT_GE(symbol["instructions"], symbol["vector_instructions"]["128"]);
+    // Every instruction has four bytes; those that do nothing are left out.
+    EXPECT_LE(symbol["instructions"].get<int64_t>() * 4, symbol["code_bytes"]);
+    stack += symbol["stack_bytes"].get<int64_t>();
+  }
+  EXPECT_GT(machine["symbols"][0]["vector_instructions"]["128"], 10);
+  EXPECT_GT(machine["symbols"][0]["vector_registers_used"], 2);
+  // The entry saves at least the address that it returns to.
+  EXPECT_GE(stack, 16);
+}
+
 TEST(Report, GathersCountOnlyTheRowsTheyTouch) {
   Json report =
       reportOf("embedding", {{"tokens", 2}, {"vocab", 1000}, {"cols", 8}});

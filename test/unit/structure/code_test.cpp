@@ -258,6 +258,66 @@ TEST(Code, NeighbouringScalarsStayScalar) {
   }
 }
 
+//===----------------------------------------------------------------------===//
+// AArch64, whose code this host need not be able to run
+//===----------------------------------------------------------------------===//
+
+TEST(NeonCode, CallsNothingFromOutside) {
+  for (const Operator &op : kernels::operators())
+    for (DType dtype : op.dtypes) {
+      session::RunRequest request{.dtype = dtype, .isa = Isa::Neon};
+      for (std::string_view dim : op.dims)
+        request.dims.emplace(dim, 40);
+      EXPECT_EQ(join(undefinedSymbols(emit(op, request).object)), "")
+          << op.name << " " << name(dtype);
+    }
+}
+
+TEST(NeonCode, RowsAreVectors) {
+  struct Form {
+    DType dtype;
+    /// What brings a vector of the storage type to vectors of f32 or f64.
+    const char *widens, *multiplies;
+  };
+  for (const Form &form :
+       {Form{DType::F32, R"(ldp?r?\s+q\d)", R"(fmla\s+v\d+\.4s)"},
+        Form{DType::F64, R"(ldp?r?\s+q\d)", R"(fmla\s+v\d+\.2d)"},
+        Form{DType::F16, R"(fcvtl2?\s+v\d+\.4s)", R"(fmla\s+v\d+\.4s)"},
+        Form{DType::BF16, R"(u?shll2?\s+v\d+\.4s)", R"(fmla\s+v\d+\.4s)"}}) {
+    Emitted code =
+        emit(*kernels::findOperator("rms_norm"),
+             {.dims = rowsOf(129, 768), .dtype = form.dtype, .isa = Isa::Neon});
+    SCOPED_TRACE(name(form.dtype));
+    EXPECT_FALSE(linesWith(code["asm"], form.widens).empty());
+    EXPECT_FALSE(linesWith(code["asm"], form.multiplies).empty());
+    // The extents have no tail: what is scalar belongs to a row.
+    expectNone(code["asm"], R"(\s(fmul|fmadd|fcvt)\s+[sdh]\d)",
+               "scalar arithmetic on elements");
+    expectNone(code["asm"], R"(\sblr?\s+(?!rms_norm_stage0_body))", "a call");
+    expectNone(code["llvm"], gathers, "llvm");
+  }
+}
+
+TEST(NeonCode, ExtremaAreOneInstruction) {
+  Emitted code = emit(*kernels::findOperator("row_max"),
+                      {.dims = rowsOf(16, 4096), .isa = Isa::Neon});
+  EXPECT_FALSE(linesWith(code["asm"], R"(fmax\s+v\d+\.4s)").empty());
+  expectNone(code["asm"], R"(\s(fcm|bsl|bit|bif)\w*\s+v)", "selections");
+}
+
+TEST(NeonCode, BranchesOnAnyLaneReduceTheMask) {
+  // Sine takes its long way where any argument is large.
+  Emitted code =
+      emitKernel(kernel("sines", "x, y",
+                        [](View<const float, 1> x, View<float, 1> y) {
+                          Dim n = dim("n", x.extent(0));
+                          store(y(n), sin(load(x(n))));
+                        }),
+                 {.dims = {{"n", 4096}}, .isa = Isa::Neon});
+  EXPECT_FALSE(linesWith(code["asm"], R"(u(max|min)v\s)").empty())
+      << code["asm"];
+}
+
 // What the tests above look for is found where it is.
 TEST(Code, WhatIsLookedForIsFound) {
   Emitted add = emit(*kernels::findOperator("add"), {.dims = rowsOf(4, 4096)});
