@@ -47,6 +47,9 @@ struct Row {
   /// A second compilation of the default plan: the noise of the race.
   double again = 0;
   std::vector<double> measured;
+  /// "u4 t2 mask": vectors per iteration, programs together, tail.
+  std::vector<std::string> labels;
+  std::string chosenLabel;
   /// By machine, then candidate.
   std::vector<std::vector<double>> predicted;
   double defaultPredicted = 0;
@@ -54,6 +57,10 @@ struct Row {
   double best() const {
     return std::min(
         {chosen, again, *std::min_element(measured.begin(), measured.end())});
+  }
+  size_t bestCandidate() const {
+    return size_t(std::min_element(measured.begin(), measured.end()) -
+                  measured.begin());
   }
   double regret() const { return std::min(chosen, again) / best(); }
   /// Of the candidate that a machine's figures would choose.
@@ -91,6 +98,33 @@ std::vector<Variation> variations() {
   return all;
 }
 
+std::string labelOf(const PlanChoices &choices) {
+  int64_t unroll = 1, together = 1;
+  TailForm tail = TailForm::Mask;
+  for (const auto &[id, nest] : choices.nests) {
+    unroll = std::max(unroll, nest.unroll.value_or(1));
+    tail = nest.tail.value_or(tail);
+  }
+  for (const auto &[stage, count] : choices.together)
+    together = std::max(together, count);
+  return fmt::format("u{} t{} {}", unroll, together,
+                     tail == TailForm::Mask ? "mask" : "scalar");
+}
+
+/// The plan as applied, in the same form.
+std::string labelOf(const Plan &plan) {
+  std::string unrolls, tail;
+  int64_t together = 1;
+  for (const StagePlan &stage : plan.stages) {
+    together = std::max(together, stage.order.together);
+    for (const NestPlan &nest : stage.nests) {
+      unrolls += fmt::format("{}{}", unrolls.empty() ? "u" : "/", nest.unroll);
+      tail = nest.tail == TailForm::Mask ? "mask" : "scalar";
+    }
+  }
+  return fmt::format("{} t{} {}", unrolls, together, tail);
+}
+
 Result<Row> measure(const bench::RowSpec &spec, const Options &options,
                     const std::vector<Machine> &machines) {
   const kernels::Operator *op = kernels::findOperator(spec.operatorName);
@@ -114,6 +148,7 @@ Result<Row> measure(const bench::RowSpec &spec, const Options &options,
   for (const PlanCandidate &candidate : plan.candidates)
     if (candidate.code == "chosen")
       row.defaultPredicted = candidate.nanoseconds.value_or(0) * 1e-9;
+  row.chosenLabel = labelOf(plan);
   std::vector<CompiledKernel> kernels;
   Result<session::Compilation> again = session::compileOperator(*op, request);
   if (!again)
@@ -140,6 +175,7 @@ Result<Row> measure(const bench::RowSpec &spec, const Options &options,
       for (size_t i = 0; i < machines.size(); ++i)
         row.predicted[i].push_back((*times)[i]);
     }
+    row.labels.push_back(labelOf(choices));
     kernels.push_back(std::move(made->kernel));
   }
   Result<std::vector<double>> times = chosen->race(kernels, options.seconds);
@@ -221,16 +257,19 @@ int run(const Options &options) {
       continue;
     }
     fmt::print("{:<56} {:>2} candidates, {:9.3g} s, predicted {:.2f} of it, "
-               "regret {:.3f}, A/A {:.3f}\n",
+               "regret {:.3f}, A/A {:.3f}, {} for {}\n",
                row->id, row->measured.size(), row->chosen,
                row->defaultPredicted / row->chosen, row->regret(),
                std::max(row->chosen, row->again) /
-                   std::min(row->chosen, row->again));
+                   std::min(row->chosen, row->again),
+               row->chosenLabel, row->labels[row->bestCandidate()]);
     std::fflush(stdout);
     list.push_back({{"row", row->id},
                     {"chosen_seconds", row->chosen},
                     {"again_seconds", row->again},
                     {"predicted_seconds", row->defaultPredicted},
+                    {"chosen", row->chosenLabel},
+                    {"candidates", row->labels},
                     {"candidate_seconds", row->measured},
                     {"regret", row->regret()}});
     rows.push_back(std::move(*row));

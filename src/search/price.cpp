@@ -35,12 +35,16 @@ void Counts::add(const Counts &other, double times) {
   squareRoots += times * other.squareRoots;
   instructions += times * other.instructions;
   mispredictions += times * other.mispredictions;
+  bubbles += times * other.bubbles;
 }
 
 namespace {
 
 /// Iterations of a loop whose length is not known.
 constexpr double unknownTrips = 16;
+/// Cycles in which nothing is started around a loop of few iterations: setting
+/// it up, and taken branches.
+constexpr double loopCycles = 4;
 /// How often a branch that guards rare cases is taken, and any other.
 constexpr double rare = 0.02, even = 0.5;
 
@@ -95,6 +99,7 @@ public:
                       : priceBlock(function.getBody().front());
     double programs = grid ? double(stepOf(grid)) : 1;
     double cycles = grid ? iterationCycles(body) : body.latency;
+    price.together = programs;
     price.cycles = std::max(cycles, throughput(body.counts)) / programs;
     price.throughputCycles = throughput(body.counts) / programs;
     price.counts.add(body.counts, 1 / programs);
@@ -259,7 +264,8 @@ private:
     double all = counts.instructions / costs.instructionsPerCycle;
     return std::max({loads, stores, arithmetic, divisions, all,
                      counts.gatheredLanes * costs.gatherLaneCycles}) +
-           counts.mispredictions * costs.mispredictCycles;
+           counts.mispredictions * costs.mispredictCycles +
+           counts.bubbles * loopCycles;
   }
 
   //===--------------------------------------------------------------------===//
@@ -350,9 +356,11 @@ private:
     constexpr double control = 2;
     body.counts.instructions += control;
     double iteration = iterationCycles(body);
-    double cycles = trips > 0 ? (trips - 1) * iteration + body.latency : 0;
+    // The last iteration's chain begins when its operations are started.
+    double cycles = trips > 0 ? trips * iteration + body.latency : 0;
     Counts all;
     all.add(body.counts, trips);
+    all.bubbles += 1;
     // A core foresees the end of loops that are short.
     constexpr double foreseen = 24;
     if (trips > foreseen) {
@@ -429,8 +437,10 @@ TimeTerms predictTime(const StagePrice &price, double programs,
       std::max(0.0, price.cycles - price.throughputCycles) * programs * cycle;
   const MemoryLevel &far = machine.levelOf(traffic.read + traffic.written);
   terms.memory = traffic.read / far.read + traffic.written / far.write;
-  // What a program reads again is where its data stay between the reads.
-  double touched = (traffic.read + traffic.written) / std::max(programs, 1.0);
+  // What a program reads again is where its data stay between the reads, beside
+  // those of the programs that advance with it.
+  double touched = (traffic.read + traffic.written) / std::max(programs, 1.0) *
+                   price.together;
   const MemoryLevel &near = machine.levelOf(touched);
   if (&near != &machine.memory[0]) {
     double again =

@@ -55,8 +55,9 @@ struct Counts {
   double squareRoots = 0;
   /// Instructions of any kind.
   double instructions = 0;
-  /// Loops whose end a core cannot foresee.
+  /// Loops whose end a core cannot foresee, and all loops.
   double mispredictions = 0;
+  double bubbles = 0;
 
   void add(const Counts &other, double times = 1);
 };
@@ -64,6 +65,8 @@ struct Counts {
 /// The price of one stage function.
 struct StagePrice {
   std::string symbol;
+  /// Programs that advance together.
+  double together = 1;
   /// Of one program, in cycles: what operations take, and with waiting.
   double throughputCycles = 0;
   double cycles = 0;

@@ -46,7 +46,7 @@ namespace {
 
 /// Code of more instructions is not admitted beside the default plan: it takes
 /// long to compile and leaves the caches of instructions.
-constexpr int64_t mostInstructions = 1500;
+constexpr int64_t mostInstructions = 640;
 /// Kernels whose default plan is longer are not searched.
 constexpr int64_t longestSearched = 6000;
 /// Predictions that differ by less are not told apart.
@@ -76,8 +76,8 @@ public:
       searchKeeping();
       searchVectorDims();
       searchUnroll();
-      searchTogether();
       searchTail();
+      searchTogether();
     } else {
       result.candidates.push_back(
           {fmt::format("any other plan: {} instructions are more than {}",
@@ -152,11 +152,7 @@ private:
       entry.code = "admission.instructions";
       return std::nullopt;
     }
-    bool isBetter = priced->nanoseconds < margin * best.nanoseconds;
-    // The same time with less code.
-    isBetter |= priced->nanoseconds <= best.nanoseconds &&
-                priced->instructions < best.instructions;
-    if (!isBetter) {
+    if (priced->nanoseconds >= margin * best.nanoseconds) {
       entry.code =
           priced->nanoseconds > best.nanoseconds ? "cost.higher" : "cost.equal";
       return *priced;
@@ -209,6 +205,11 @@ private:
     std::vector<Found> found;
     const PlanChoices start = best.choices;
     for (int64_t unroll : {1, 2, 4, 8}) {
+      // Twice as many as did not help will not either.
+      if (found.size() > 1 &&
+          found.back().priced.nanoseconds >
+              margin * found[found.size() - 2].priced.nanoseconds)
+        break;
       PlanChoices choices = start;
       for (const NestPlan &nest : all)
         if (nest.alternatives.mostUnroll > 1)
@@ -258,7 +259,16 @@ private:
            together *= 2) {
         PlanChoices choices = best.choices;
         choices.together[stage] = together;
-        consider(choices, fmt::format("{} programs together", together));
+        std::string what = fmt::format("{} programs together", together);
+        // One more body is there for the programs that are left over.
+        const int64_t bodies = together == 2 ? 1 : together / 2 + 1;
+        const int64_t expected = best.instructions / bodies * (together + 1);
+        if (expected > mostInstructions) {
+          result.candidates.push_back(
+              {what, "admission.instructions", {}, expected, choices});
+          break;
+        }
+        consider(choices, what);
         // More of them cannot help where these did not.
         if (!best.choices.together.count(stage) ||
             best.choices.together[stage] != together)
