@@ -189,14 +189,15 @@ private:
         best = dim;
         return;
       }
-      plan.alternatives.vectorDims.push_back(dim.getValue().str());
+      // An access whose elements lie apart costs about as much as it has lanes.
+      int64_t score = 2 + 4 * use.adjacent - 4 * use.apart;
+      if (score > 0)
+        plan.alternatives.vectorDims.push_back(dim.getValue().str());
       if (dim == choice.vectorDim && pins.vectorAxis.empty()) {
         bestScore = std::numeric_limits<int64_t>::max();
         best = dim;
         return;
       }
-      // An access whose elements lie apart costs about as much as it has lanes.
-      int64_t score = 2 + 4 * use.adjacent - 4 * use.apart;
       if (score <= 0) {
         reason("vector.strided",
                "accesses along '" + dim.getValue() + "' are not adjacent");

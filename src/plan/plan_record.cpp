@@ -70,7 +70,9 @@ std::vector<PlanChoices> everyCombination(const Plan &plan) {
             NestChoice &choice = choices.nests[nest.id];
             if (!nest.vectorDim.empty())
               choice.vectorDim = nest.vectorDim;
-            choice.unroll = std::min(unroll, nest.alternatives.mostUnroll);
+            // The vectors and rows of a tile belong together.
+            if (nest.tileRows == 1)
+              choice.unroll = std::min(unroll, nest.alternatives.mostUnroll);
             choice.tail = tail;
           }
         }

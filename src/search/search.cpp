@@ -191,11 +191,15 @@ private:
       }
   }
 
+  /// Whether the vectors per iteration of a nest are open: the rows of a tile
+  /// are chosen together with its vectors, by registers.
+  static bool isFree(const NestPlan &nest) {
+    return nest.alternatives.mostUnroll > 1 && nest.tileRows == 1;
+  }
+
   void searchUnroll() {
     const std::vector<NestPlan> all = nests();
-    if (std::none_of(all.begin(), all.end(), [](const NestPlan &nest) {
-          return nest.alternatives.mostUnroll > 1;
-        }))
+    if (std::none_of(all.begin(), all.end(), isFree))
       return;
     // All nests alike, then each as it fared best among those.
     struct Found {
@@ -212,7 +216,7 @@ private:
         break;
       PlanChoices choices = start;
       for (const NestPlan &nest : all)
-        if (nest.alternatives.mostUnroll > 1)
+        if (isFree(nest))
           choices.nests[nest.id].unroll =
               std::min(unroll, nest.alternatives.mostUnroll);
       if (std::optional<Priced> priced = consider(
@@ -233,7 +237,7 @@ private:
           unroll = candidate.unroll;
         }
       }
-      if (!isKnown || nest.alternatives.mostUnroll <= 1)
+      if (!isKnown || !isFree(nest))
         continue;
       unroll = std::min(unroll, nest.alternatives.mostUnroll);
       isMixed |= mixed.nests[nest.id].unroll != unroll;

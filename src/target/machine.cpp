@@ -257,7 +257,7 @@ std::vector<Machine> makeMachines() {
                   .gatherLaneCycles = 1}}}},
 
       // Last: what nothing else describes.
-      {.name = "generic",
+      {.name = "generic-x86-64",
        .provenance = "cautious figures for an x86-64 processor",
        .level = "x86-64",
        .memory =

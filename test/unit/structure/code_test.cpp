@@ -126,14 +126,15 @@ TEST_P(RowCode, CodeDoesNotGrowWithTheWidth) {
               testing::PrintToString(GetParam()).c_str(),
               static_cast<long long>(sizes.back().objectBytes), times.c_str());
   // The reference has a main loop and a tail. Wider rows have the same, and at
-  // most one more level of partial sums.
-  ASSERT_EQ(sizes[3].bodies, 1);
+  // most one more level of partial sums; plans for them may have more vectors
+  // per iteration, within bounds.
+  const Size &reference = sizes[3];
   for (size_t i = 0; i < sizes.size(); ++i) {
-    EXPECT_LE(sizes[i].objectBytes,
-              sizes[i].bodies * sizes[3].objectBytes + 512)
+    EXPECT_LE(sizes[i].objectBytes / sizes[i].bodies,
+              2 * reference.objectBytes / reference.bodies + 512)
         << widths[i];
-    EXPECT_LE(sizes[i].instructions,
-              sizes[i].bodies * (sizes[3].instructions + 64))
+    EXPECT_LE(sizes[i].instructions / sizes[i].bodies,
+              2 * reference.instructions / reference.bodies + 64)
         << widths[i];
   }
   // Nor with the number of rows.
