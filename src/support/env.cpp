@@ -25,7 +25,7 @@ namespace tessera::support {
 
 namespace {
 
-constexpr std::array<EnvEntry, 10> table = {{
+constexpr std::array<EnvEntry, 11> table = {{
     {EnvVariable::Log, "TESSERA_LOG", "0 or 1",
      "prints one line per launch to standard error, in the form of a command "
      "that repeats it; off when unset",
@@ -49,6 +49,10 @@ constexpr std::array<EnvEntry, 10> table = {{
      "writes symbols of compiled code for perf to /tmp/perf-PID.map; off when "
      "unset",
      EnvKind::Flag},
+    {EnvVariable::PlanDir, "TESSERA_PLAN_DIR", "a directory, or off",
+     "where tessera tune keeps plans and compilations find them; off for "
+     "nowhere; tessera/plans in $XDG_CACHE_HOME or ~/.cache when unset",
+     EnvKind::Name},
     {EnvVariable::BenchDir, "TESSERA_BENCH_DIR", "a directory",
      "where tessera bench finds suites, instead of beside the program or in "
      "the source tree",

@@ -33,6 +33,7 @@ enum class EnvVariable {
   DumpDir,
   Isa,
   PerfMap,
+  PlanDir,
   BenchDir,
   PeersDir,
   BenchReply,

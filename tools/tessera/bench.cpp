@@ -24,6 +24,7 @@
 #include "support/timing.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -60,6 +61,7 @@ struct BenchOptions {
   double rowSeconds = 0;
   double answerSeconds = 0;
   uint64_t seed = 0;
+  bool tuned = false;
   bool restart = false;
   bool finish = false;
 
@@ -78,6 +80,7 @@ struct BenchOptions {
       add("--threads", std::to_string(threads));
     add("--filter", filter);
     add("--peers", peers);
+    text += tuned ? " --tuned" : "";
     return text + fmt::format(" --rounds {} --samples {} --row-seconds {:g} "
                               "--seed {}",
                               rounds, samples, rowSeconds, seed);
@@ -243,23 +246,6 @@ std::vector<bench::Ceiling> ceilingsFrom(const json &source) {
   return ceilings;
 }
 
-/// One line that is rewritten on a terminal.
-class Progress {
-public:
-  Progress() : isTerminal(isatty(STDERR_FILENO)) {}
-  void show(const std::string &text) {
-    if (isTerminal)
-      printError("\r\033[K{:.{}}", text, 100);
-  }
-  void clear() {
-    if (isTerminal)
-      printError("\r\033[K");
-  }
-
-private:
-  bool isTerminal;
-};
-
 /// One line per finished row.
 void printRow(const json &row) {
   std::string line = fmt::format("{:<52}", row.at("id").get<std::string>());
@@ -306,11 +292,6 @@ bool wasMeasured(const json &row) {
                      [](const json &arm) { return arm.at("status") == "ok"; });
 }
 
-std::string leftText(double seconds) {
-  return seconds < 90 ? fmt::format("{:.0f} s left", seconds)
-                      : fmt::format("{:.0f} min left", seconds / 60);
-}
-
 /// Whether a result file can hold the text.
 bool isUtf8(const std::string &text) {
   auto printed = [&](json::error_handler_t onError) {
@@ -339,6 +320,10 @@ public:
 
 private:
   Result<int> measure() {
+    // Workers are other processes. Rows are about the plans that everybody
+    // gets.
+    if (!options.tuned)
+      ::setenv("TESSERA_PLAN_DIR", "off", /*overwrite=*/1);
     if (Result<void> status = readNumbers(options); !status)
       return status.error();
     if (!isUtf8(options.machine))
@@ -481,6 +466,8 @@ private:
                 {"version", TESSERA_VERSION},
                 {"rowIds", ids},
                 {"peers", names}};
+    if (options.tuned)
+      run["tuned"] = true;
     run["id"] = bench::digestOf(run.dump() + fixed.dump());
     return {{"schema", "tessera-bench"},
             {"schemaVersion", bench::schemaVersion},
@@ -588,6 +575,9 @@ Action addBench(CLI::App &app) {
                    "short name of this machine in the result");
   verb->add_option("--json", options->json, "result file");
   verb->add_option("--html", options->html, "report to write");
+  verb->add_flag("--tuned", options->tuned,
+                 "with the plans that tessera tune has stored for this machine "
+                 "(otherwise the default plans)");
   CLI::Option *restart = verb->add_flag("--restart", options->restart,
                                         "drop the rows of an interrupted run");
   verb->add_flag("--finish", options->finish,

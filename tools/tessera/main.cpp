@@ -84,7 +84,7 @@ int run(int argc, char **argv) {
       })) {
     cli::printError(
         "tessera: error: unknown verb '{}', expected list, run, explain, "
-        "compile, bench or doctor\ntry: tessera --help\n",
+        "compile, tune, bench or doctor\ntry: tessera --help\n",
         argv[1]);
     return 2;
   }
