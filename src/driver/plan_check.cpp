@@ -203,8 +203,8 @@ Result<void> checkHonoured(const SavedPlan &saved, const Plan &plan,
         for (const NestPlan &planned : stage.nests)
           names.push_back(fmt::format("{} ({})", planned.id, planned.roots));
         return wrong(fmt::format(
-            "{}.id: found {}, expected one of {}; which nests there are also "
-            "depends on what is kept (keeping: {})",
+            "{}.id: found {}, expected one of {}; which nests there are "
+            "depends on what is kept (keeping: {}) and packed",
             nest.where, nest.id, list(names), name(plan.keeping)));
       }
       if (nest.computes && *nest.computes != found->roots)

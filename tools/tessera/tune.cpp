@@ -236,8 +236,9 @@ private:
     if (outcome.best == 0)
       fmt::print("the chosen plan is the fastest; nothing is stored\n");
     else if (!outcome.isFaster())
-      fmt::print("'{}' is {:.3f} times as fast as the chosen plan, which is "
-                 "within the noise; nothing is stored\n",
+      fmt::print("'{}' was the fastest, but {:.3f} times as fast as the chosen "
+                 "plan when it raced again: no gain beyond the noise; nothing "
+                 "is stored\n",
                  what, outcome.gain);
     else
       fmt::print("'{}' is {:.3f} times as fast as the chosen plan, {} instead "
