@@ -80,8 +80,8 @@ public:
     line(0, "kernel   {}, {}, tier {}", text(report["kernel"]),
          text(plan["target"]), text(report["numerics"]["tier"]));
     line(0, "plan     {}", text(plan["summary"]));
-    if (plan["source"] != "search")
-      line(1, "from {}", text(plan["source"]));
+    if (std::string from = origin(text(plan["source"])); !from.empty())
+      line(1, "{}", from);
     for (const Json &stage : plan["stages"])
       addStage(stage);
     addCandidates();
@@ -100,6 +100,17 @@ private:
     if (value.is_null())
       return "unknown";
     return value.is_string() ? value.get<std::string>() : value.dump();
+  }
+
+  /// Where a plan is from that was not searched.
+  static std::string origin(const std::string &source) {
+    if (source == "default")
+      return "the planner's default, nothing else was looked at";
+    if (source == "file")
+      return "from a file";
+    if (source == "tuned")
+      return "tuned for this machine";
+    return source == "request" ? "given by the caller" : "";
   }
 
   /// The strings of an array, separated by commas.

@@ -285,6 +285,33 @@ TEST(PlanFile, DamageIsNamedAndPlaced) {
                 "required"));
 }
 
+TEST(PlanFile, DamagedSubjectsAreNamed) {
+  const std::string text = softmaxPlan();
+  EXPECT_THAT(
+      damage(replaced(text, "\"extents\": {", "\"extents\": 3, \"x\": {")),
+      HasSubstr("x: found an unknown field"));
+  EXPECT_THAT(damage(replaced(text, "\"rows\": 64", "\"rows\": \"64\"")),
+              HasSubstr("extents.rows: found \"64\", expected a whole number"));
+  EXPECT_THAT(
+      damage(replaced(text, "\"keeping\"", "\"tuned\": {}, \"keeping\"")),
+      HasSubstr("tuned.key: found no such field"));
+}
+
+TEST(PlanFile, AnyBytesAreAnswered) {
+  const std::string text = softmaxPlan();
+  uint64_t state = 1;
+  for (size_t i = 0; i < 5000; ++i) {
+    std::string broken = text;
+    for (int change = 0; change < 2; ++change) {
+      state = state * 6364136223846793005u + 1442695040888963407u;
+      broken[(state >> 33) % broken.size()] = static_cast<char>(state >> 24);
+    }
+    Result<SavedPlan> plan = readPlan({"p.json", broken});
+    if (!plan)
+      EXPECT_EQ(plan.error().code, "usage.plan");
+  }
+}
+
 //===----------------------------------------------------------------------===//
 // Decisions that cannot be applied
 //===----------------------------------------------------------------------===//

@@ -175,6 +175,33 @@ TEST_F(TunedPlans, CannotBeStoredWhereThereIsNoFolder) {
   EXPECT_TRUE(listTunedPlans().empty());
 }
 
+/// Where a benchmark says that its plans are from.
+std::string benchSource(const fs::path &folder) {
+  fs::path file = folder / "bench.json";
+  std::string command =
+      "\"" TESSERA_BINARY_DIR "/bin/tessera\" bench softmax --dims "
+      "rows=64,cols=1000 --threads 1 --rounds 1 --samples 1 --row-seconds 0.01 "
+      "--json \"" +
+      file.string() + "\" > /dev/null";
+  if (std::system(command.c_str()) != 0)
+    return "failed";
+  std::ifstream stream(file);
+  std::stringstream content;
+  content << stream.rdbuf();
+  fs::remove(file);
+  const std::string text = content.str();
+  size_t at = text.find("\"source\":\"");
+  return at == std::string::npos ? "none" : text.substr(at + 10, 5);
+}
+
+// Rows are about the plans that everybody gets.
+TEST_F(TunedPlans, ABenchmarkIgnoresThem) {
+  if (!fs::exists(TESSERA_BINARY_DIR "/bin/tessera"))
+    GTEST_SKIP() << "the command is not built";
+  storeOther(requestFor(64, 1000));
+  EXPECT_EQ(benchSource(folder), "searc");
+}
+
 TEST(Tune, MeasuresVerifiedCandidates) {
   RunRequest request = requestFor(16, 300);
   Result<CompiledOperator> compiled =
