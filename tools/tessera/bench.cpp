@@ -19,6 +19,7 @@
 #include "bench/core/row_run.h"
 #include "bench/core/runner.h"
 #include "bench/core/subject.h"
+#include "driver/plan_file.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 #include "support/timing.h"
@@ -43,6 +44,7 @@ struct BenchOptions {
   /// Empty: f32 and native, or what the suite says.
   std::string dtype;
   std::string boundary;
+  std::string plan;
   std::string peers = "none";
   std::string filter;
   std::string json;
@@ -76,6 +78,7 @@ struct BenchOptions {
     add("--dims", fmt::format("{}", fmt::join(dims, ",")));
     add("--dtype", dtype);
     add("--boundary", boundary);
+    add("--plan", plan);
     if (threads >= 0)
       add("--threads", std::to_string(threads));
     add("--filter", filter);
@@ -130,6 +133,15 @@ Result<void> readNumbers(BenchOptions &options) {
   return {};
 }
 
+/// Whether a result file can hold the text.
+bool isUtf8(const std::string &text) {
+  auto printed = [&](json::error_handler_t onError) {
+    return json(text).dump(-1, ' ', /*ensure_ascii=*/false, onError);
+  };
+  return printed(json::error_handler_t::ignore) ==
+         printed(json::error_handler_t::replace);
+}
+
 Result<bench::Suite> chooseSuite(const BenchOptions &options) {
   if (options.op.empty() == options.suite.empty())
     return usage("expected either an operator or --suite NAME");
@@ -140,6 +152,8 @@ Result<bench::Suite> chooseSuite(const BenchOptions &options) {
       return usage("--dtype: a suite has its own types");
     if (!options.boundary.empty())
       return usage("--boundary: a suite has its own boundaries");
+    if (!options.plan.empty())
+      return usage("--plan: a plan is for one operator, found a suite");
     return bench::findSuite(options.suite);
   }
   const kernels::Operator *op = kernels::findOperator(options.op);
@@ -176,6 +190,15 @@ Result<bench::Suite> chooseSuite(const BenchOptions &options) {
     return status.error();
   if (!options.boundary.empty())
     row.boundary = options.boundary;
+  if (!options.plan.empty()) {
+    Result<PlanText> plan = readPlanText(options.plan);
+    if (!plan)
+      return usage("--plan: " + plan.error().message);
+    if (!isUtf8(options.plan) || !isUtf8(plan->text))
+      return usage("--plan: found bytes that are no UTF-8, expected a saved "
+                   "plan");
+    row.plan = std::move(*plan);
+  }
   bench::Suite suite;
   suite.name = options.op;
   suite.rows.push_back(std::move(row));
@@ -290,15 +313,6 @@ bool isBad(const json &row) {
 bool wasMeasured(const json &row) {
   return std::any_of(row.at("arms").begin(), row.at("arms").end(),
                      [](const json &arm) { return arm.at("status") == "ok"; });
-}
-
-/// Whether a result file can hold the text.
-bool isUtf8(const std::string &text) {
-  auto printed = [&](json::error_handler_t onError) {
-    return json(text).dump(-1, ' ', /*ensure_ascii=*/false, onError);
-  };
-  return printed(json::error_handler_t::ignore) ==
-         printed(json::error_handler_t::replace);
 }
 
 /// A word of a shell command.
@@ -468,6 +482,9 @@ private:
                 {"peers", names}};
     if (options.tuned)
       run["tuned"] = true;
+    for (const bench::RowSpec &row : rows)
+      if (row.plan)
+        run["plan"] = bench::digestOf(row.plan->text);
     run["id"] = bench::digestOf(run.dump() + fixed.dump());
     return {{"schema", "tessera-bench"},
             {"schemaVersion", bench::schemaVersion},
@@ -555,6 +572,8 @@ Action addBench(CLI::App &app) {
                    fmt::format("{}", fmt::join(bench::boundaries, ", ")))
       ->check(CLI::IsMember(std::vector<std::string>(
           std::begin(bench::boundaries), std::end(bench::boundaries))));
+  verb->add_option("--plan", options->plan,
+                   "a saved plan for an operator instead of the default one");
   verb->add_option("--peers", options->peers,
                    "all, none, or names that ./dev peers has installed");
   verb->add_option("--threads", options->threadsText,
