@@ -112,6 +112,8 @@ def environment():
     result["TESSERA_CALIBRATION"] = "off"
     for name, value in SANITIZER_OPTIONS.items():
         result[name] = ":".join(filter(None, [value, result.get(name)]))
+    # Plans that a user has tuned are no part of what is tested.
+    result["TESSERA_PLAN_DIR"] = "off"
     result.setdefault("ASAN_SYMBOLIZER_PATH",
                       "/usr/lib/llvm-19/bin/llvm-symbolizer")
     return result

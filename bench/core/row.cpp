@@ -52,7 +52,8 @@ constexpr Field rowFields[] = {
     {"operator", FieldKind::Text, true}, {"dtype", FieldKind::Text},
     {"dims", FieldKind::Object, true},   {"settings", FieldKind::Object},
     {"present", FieldKind::Texts},       {"boundary", FieldKind::Text},
-    {"threads", FieldKind::Whole},       {"variants", FieldKind::Objects}};
+    {"threads", FieldKind::Whole},       {"variants", FieldKind::Objects},
+    {"plan", FieldKind::ObjectOfTexts}};
 
 constexpr int maxThreads = 4096;
 
@@ -177,10 +178,13 @@ json RowSpec::toJson() const {
   json extents = json::object();
   for (const auto &[name, extent] : dims)
     extents[name] = extent;
-  return {{"operator", operatorName}, {"dtype", name(dtype)},
-          {"dims", extents},          {"settings", settingsJson(settings)},
-          {"present", present},       {"boundary", boundary},
-          {"threads", threads}};
+  json row = {{"operator", operatorName}, {"dtype", name(dtype)},
+              {"dims", extents},          {"settings", settingsJson(settings)},
+              {"present", present},       {"boundary", boundary},
+              {"threads", threads}};
+  if (plan)
+    row["plan"] = {{"file", plan->name}, {"text", plan->text}};
+  return row;
 }
 
 Result<RowSpec> RowSpec::fromJson(const json &source) {
@@ -218,6 +222,9 @@ Result<RowSpec> RowSpec::fromJson(const json &source) {
                              row.operatorName, row.boundary,
                              fmt::join(boundaries, ", ")));
   row.threads = source.value("threads", 1);
+  if (source.contains("plan"))
+    row.plan = PlanText{source["plan"].value("file", ""),
+                        source["plan"].value("text", "")};
   for (const json &variant : source.value("variants", json::array())) {
     if (Result<void> status = checkVariant(variant); !status)
       return status.error();
@@ -233,6 +240,7 @@ session::RunRequest RowSpec::runRequest() const {
   request.dtype = dtype;
   request.settings = settings;
   request.present = present;
+  request.savedPlan = plan;
   // What a user gets who asks for nothing: indices are checked by launches, and
   // a native entry has no runtime checks.
   request.validate = boundary == "call" || boundary == "batch";

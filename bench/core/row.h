@@ -42,6 +42,8 @@ struct RowSpec {
   /// 0 for all.
   int threads = 1;
   std::vector<Variant> variants = {};
+  /// A saved plan to apply instead of the default one.
+  std::optional<PlanText> plan = {};
 
   /// "softmax/f32/rows=17,cols=65/native/1".
   std::string id() const;

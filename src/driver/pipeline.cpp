@@ -10,9 +10,11 @@
 #include "codegen/cpu/expand_math.h"
 #include "codegen/llvm/codegen.h"
 #include "dialect/specialize.h"
+#include "driver/plan_store.h"
 #include "realize/cpu/realize.h"
 #include "search/search.h"
 #include "support/env.h"
+#include "support/hash.h"
 
 #include "llvm/Support/raw_ostream.h"
 
@@ -142,6 +144,22 @@ static Result<int64_t> measureChains(tile::KernelOp kernel) {
   return longest;
 }
 
+/// What a plan for the specialized kernel is for.
+static PlanSubject subjectOf(tile::KernelOp kernel, const Target &target,
+                             const CompileRequest &request) {
+  PlanSubject subject;
+  subject.kernel = kernel.getSymName().str();
+  subject.hash = support::hashBytes(printed(kernel)).hex();
+  subject.target = target.name;
+  subject.alias = request.alias;
+  kernel.walk([&](tile::DimOp dim) {
+    if (std::optional<int64_t> extent = constantIndex(dim.getExtent()))
+      subject.extents.emplace_back(dim.getName().str(), *extent);
+  });
+  subject.key = planKey(subject, request.extents, request.unitStride);
+  return subject;
+}
+
 Result<PipelineResult> compileForCpu(tile::KernelOp kernel,
                                      const CompileRequest &given) {
   const CompileRequest request = withDumps(given, kernel.getSymName().str());
@@ -180,17 +198,62 @@ Result<PipelineResult> compileForCpu(tile::KernelOp kernel,
           StrideFacts{request.unitStride}, keeping);
     });
   };
-  std::unique_ptr<KernelAnalysis> analysis = analyze(Keeping::All);
+  Keeping kept = Keeping::All;
+  std::unique_ptr<KernelAnalysis> analysis = analyze(kept);
   result.facts.work = estimateWork(kernel, *analysis, request.extents);
   const Traffic traffic{double(result.facts.work.bytesRead),
                         double(result.facts.work.bytesWritten)};
 
-  // Candidates are realized and priced, unless the plan is given.
-  PlanChoices choices;
+  // Loops, vectors and scratch as planned, nest by nest.
+  auto realize = [&](const PlanChoices &choices) {
+    if (choices.keeping != kept)
+      analysis = analyze(kept = choices.keeping);
+    return step("realize", [&] {
+      return realizeForCpu({*analysis, target, machine, *pins, choices},
+                           {request.validate});
+    });
+  };
+  auto realizeSaved = [&](const SavedPlan &saved) -> Result<RealizedKernel> {
+    Result<RealizedKernel> made = realize(saved.choices);
+    if (made)
+      if (Result<void> all = checkHonoured(saved, made->plan, *pins); !all)
+        return all.error();
+    return made;
+  };
+
+  // The plan is given, or was found by measuring, or is searched: candidates
+  // are realized and priced.
+  result.subject = subjectOf(kernel, target, request);
+  std::optional<RealizedKernel> realized;
   std::vector<PlanCandidate> candidates;
   if (request.choices) {
-    choices = *request.choices;
-  } else {
+    Result<RealizedKernel> made = realize(*request.choices);
+    if (!made)
+      return made.error();
+    realized = std::move(*made);
+    result.planSource = "request";
+  } else if (request.savedPlan) {
+    Result<SavedPlan> saved = readPlan(*request.savedPlan);
+    if (!saved)
+      return saved.error();
+    if (Result<void> fits = checkSubject(*saved, result.subject); !fits)
+      return fits.error();
+    Result<RealizedKernel> made = realizeSaved(*saved);
+    if (!made)
+      return made.error();
+    realized = std::move(*made);
+    result.planSource = "file";
+  } else if (request.useTunedPlans) {
+    if (std::optional<SavedPlan> tuned = findTunedPlan(result.subject)) {
+      if (Result<RealizedKernel> made = realizeSaved(*tuned)) {
+        realized = std::move(*made);
+        result.planSource = "tuned";
+      } else {
+        warnAboutTunedPlan(made.error().message);
+      }
+    }
+  }
+  if (!realized) {
     Result<SearchResult> found = step("search", [&] {
       return searchPlan({kernel, target, machine, *pins, request.alias,
                          request.extents, StrideFacts{request.unitStride},
@@ -198,20 +261,16 @@ Result<PipelineResult> compileForCpu(tile::KernelOp kernel,
     });
     if (!found)
       return found.error();
-    choices = std::move(found->choices);
     candidates = std::move(found->candidates);
+    Result<RealizedKernel> made = realize(found->choices);
+    if (!made)
+      return made.error();
+    realized = std::move(*made);
+    size_t priced = std::count_if(
+        candidates.begin(), candidates.end(),
+        [](const PlanCandidate &one) { return one.nanoseconds.has_value(); });
+    result.planSource = priced > 1 ? "search" : "default";
   }
-
-  if (choices.keeping != Keeping::All)
-    analysis = analyze(choices.keeping);
-
-  // Loops, vectors and scratch as planned, nest by nest.
-  Result<RealizedKernel> realized = step("realize", [&] {
-    return realizeForCpu({*analysis, target, machine, *pins, choices},
-                         {request.validate});
-  });
-  if (!realized)
-    return realized.error();
   show("loops", realized->module.get());
 
   // What the report says is read off before lowering rewrites it.

@@ -10,6 +10,7 @@
 
 #include "dialect/tile_dialect.h"
 #include "driver/facts.h"
+#include "driver/plan_file.h"
 #include "driver/program.h"
 #include "plan/plan.h"
 #include "search/price.h"
@@ -21,6 +22,9 @@ struct PipelineResult {
   std::string object;
   std::vector<StageTime> times;
   Plan plan;
+  PlanSubject subject;
+  /// CompiledKernel::planSource.
+  std::string planSource;
   std::vector<Stage> stages;
   std::vector<Error> checks;
   int64_t multiplyAdds = 0;

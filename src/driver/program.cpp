@@ -306,14 +306,17 @@ Result<CompiledKernel> Program::compile(const CompileRequest &given) const {
   std::vector<StageTime> times = compiled->times;
   SummationPlan summation = compiled->facts.summation;
   WorkEstimate estimate = compiled->facts.work;
-  return CompiledKernel{Executable(std::move(info)),
-                        std::move(compiled->object),
-                        std::make_shared<const Plan>(std::move(compiled->plan)),
-                        std::move(summary),
-                        std::move(times),
-                        std::move(report),
-                        summation,
-                        estimate};
+  return CompiledKernel{
+      Executable(std::move(info)),
+      std::move(compiled->object),
+      std::make_shared<const Plan>(std::move(compiled->plan)),
+      std::make_shared<const PlanSubject>(std::move(compiled->subject)),
+      std::move(compiled->planSource),
+      std::move(summary),
+      std::move(times),
+      std::move(report),
+      summation,
+      estimate};
 }
 
 Result<CompiledKernel> Program::compileFor(std::span<const Argument> arguments,

@@ -45,6 +45,14 @@ struct ProgramParameter {
 struct Machine;
 struct Plan;
 struct PlanChoices;
+struct PlanSubject;
+
+/// A saved plan (driver/plan_file.h).
+struct PlanText {
+  /// The file, for messages.
+  std::string name;
+  std::string text;
+};
 
 struct CompileRequest {
   /// Extents per parameter, in order; empty for scalars.
@@ -61,8 +69,14 @@ struct CompileRequest {
   /// What code costs where it is to run; null for this machine if it can run
   /// `isa`, else a generic one.
   const Machine *machine = nullptr;
-  /// A plan to apply instead of searching one.
+  /// A plan to apply instead of searching one, as far as it is legal.
   std::shared_ptr<const PlanChoices> choices;
+  /// A saved plan to apply instead of searching one. What cannot be applied is
+  /// an error.
+  std::optional<PlanText> savedPlan;
+  /// Where no plan is given, take a tuned one if there is one
+  /// (driver/plan_store.h).
+  bool useTunedPlans = true;
   /// Put what the machine code itself tells (stack use, registers) into the
   /// report, which costs disassembling it.
   bool machineFacts = false;
@@ -104,6 +118,11 @@ struct CompiledKernel {
   std::string object;
   /// The plan, and the candidates it was chosen from (plan/plan.h).
   std::shared_ptr<const Plan> plan;
+  /// What the plan is for, to save it (driver/plan_file.h).
+  std::shared_ptr<const PlanSubject> subject;
+  /// Where the plan is from: "search", "default" (there was nothing to
+  /// choose), "file", "tuned", "request".
+  std::string planSource;
   /// The plan in one line.
   std::string planSummary;
   std::vector<StageTime> times;

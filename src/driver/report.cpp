@@ -192,9 +192,8 @@ private:
     result["backend"] = "cpu";
     result["target"] = compiled.plan.target;
     result["summary"] = compiled.plan.summary();
-    result["alias"] = compiled.plan.alias == AliasMode::Disjoint  ? "disjoint"
-                      : compiled.plan.alias == AliasMode::InPlace ? "in-place"
-                                                                  : "overlap";
+    result["source"] = compiled.planSource;
+    result["alias"] = name(compiled.plan.alias);
     result["tile_shape"] = shapes;
     result["vector_width"] = width;
     // Facts of GPU plans.

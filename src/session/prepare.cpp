@@ -217,6 +217,8 @@ Result<void> CompiledOperator::State::makeArguments() {
 CompileRequest CompiledOperator::State::compileRequest() const {
   CompileRequest compile;
   compile.choices = request.choices;
+  compile.savedPlan = request.savedPlan;
+  compile.useTunedPlans = request.useTunedPlans;
   compile.isa = request.isa;
   compile.validate = request.validate;
   compile.machineFacts = request.machineFacts;
@@ -268,6 +270,8 @@ std::string CompiledOperator::State::command() const {
                                            : " --tier default";
   if (!request.validate)
     line += " --no-validate";
+  if (request.savedPlan)
+    line += " --plan " + shellWord(request.savedPlan->name);
   for (const auto &[name, file] : request.inputFiles)
     line += " --input " + shellWord(name + "=" + file);
   if (!op)

@@ -100,8 +100,8 @@ private:
 } // namespace
 
 Result<std::vector<double>>
-CompiledOperator::State::race(std::span<const CompiledKernel> others,
-                              double seconds) {
+CompiledOperator::State::race(const Kernels &kernels, double seconds,
+                              const std::function<void(double)> &tick) {
   Placement placed(arguments);
   LaunchOptions options;
   options.threads = 1;
@@ -124,18 +124,15 @@ CompiledOperator::State::race(std::span<const CompiledKernel> others,
     }
     return {};
   };
-  if (Result<void> status = add(*kernel); !status)
-    return status.error();
-  for (const CompiledKernel &other : others)
-    if (Result<void> status = add(other); !status)
+  for (const CompiledKernel *one : kernels)
+    if (Result<void> status = add(*one); !status)
       return status.error();
 
-  const int64_t start = support::nowNanoseconds();
+  support::Stopwatch watch;
   constexpr size_t fewest = 3;
-  for (size_t round = 0;
-       round < fewest ||
-       static_cast<double>(support::nowNanoseconds() - start) < seconds * 1e9;
-       ++round)
+  for (size_t round = 0; round < fewest || watch.seconds() < seconds; ++round) {
+    if (tick)
+      tick(seconds - watch.seconds());
     // Each begins a round in turn, forwards and backwards.
     for (size_t i = 0; i < runners.size(); ++i) {
       size_t step = round % 2 == 0 ? i : runners.size() - 1 - i;
@@ -146,6 +143,7 @@ CompiledOperator::State::race(std::span<const CompiledKernel> others,
       runner.seconds.push_back(*time * 1e-9 /
                                static_cast<double>(runner.repeats));
     }
+  }
   std::vector<double> medians;
   for (Runner &runner : runners)
     medians.push_back(medianOf(std::move(runner.seconds)));

@@ -84,7 +84,20 @@ Result<std::vector<OutputResult>> CompiledOperator::judge(const Arrays &outputs,
 
 Result<std::vector<double>>
 CompiledOperator::race(std::span<const CompiledKernel> others, double seconds) {
-  return state->race(others, seconds);
+  State::Kernels kernels{&*state->kernel};
+  for (const CompiledKernel &other : others)
+    kernels.push_back(&other);
+  return state->race(kernels, seconds);
+}
+
+Result<TuneOutcome> CompiledOperator::tune(const TuneOptions &options) {
+  return state->tune(options);
+}
+
+bool TuneOutcome::passed() const {
+  return std::all_of(
+      candidates.begin(), candidates.end(),
+      [](const TuneCandidate &candidate) { return candidate.problem.empty(); });
 }
 
 const Program &CompiledOperator::program() const { return state->program; }

@@ -67,8 +67,11 @@ struct RunRequest {
   std::optional<Tier> tier = {};
   /// Check data-dependent indices before anything is written.
   bool validate = true;
-  /// A plan to apply instead of searching one.
+  /// A plan to apply instead of searching one, and whether tuned ones are
+  /// looked for (driver/program.h).
   std::shared_ptr<const PlanChoices> choices = {};
+  std::optional<PlanText> savedPlan = {};
+  bool useTunedPlans = true;
   /// Strides of an array in elements, by name; absent ones are dense.
   std::map<std::string, std::vector<int64_t>, std::less<>> strides = {};
   /// Outputs that are the same memory as an input: output name to input name.
@@ -132,6 +135,61 @@ struct RunResult {
   std::string failures() const;
 };
 
+/// How tuning goes on.
+struct TuneProgress {
+  /// "verifying", "timing", "confirming".
+  const char *step = "";
+  /// Plans that are done, of how many; both 0 where that is not counted.
+  size_t done = 0;
+  size_t all = 0;
+  double secondsLeft = 0;
+};
+
+struct TuneOptions {
+  /// Time to spend, about; a slow kernel takes what a few runs take.
+  double seconds = 10;
+  /// Plans to look at beside the chosen one, those with the shortest
+  /// predicted times; 0 for all that were admitted.
+  size_t candidates = 0;
+  uint64_t seed = 0;
+  std::function<void(const TuneProgress &)> progress = {};
+};
+
+/// One plan that tuning looked at.
+struct TuneCandidate {
+  /// PlanCandidate::what, ::code, and its predicted time in seconds.
+  std::string what;
+  std::string code;
+  double predicted = 0;
+  /// Median of a run; absent if it was not timed.
+  std::optional<double> seconds;
+  /// What is wrong with its results or its compilation, which is a defect of
+  /// the compiler; empty if nothing is.
+  std::string problem;
+};
+
+struct TuneOutcome {
+  /// The plan that the search chose first.
+  std::vector<TuneCandidate> candidates;
+  /// The fastest one, 0 for the chosen.
+  size_t best = 0;
+  /// From a race of their own: the chosen plan, the best one compiled again
+  /// from its saved form, and the largest relative difference between the
+  /// chosen one and a second compilation of it.
+  double chosenSeconds = 0;
+  double bestSeconds = 0;
+  double noise = 0;
+  /// Median of how many times as fast the best plan was.
+  double gain = 1;
+  /// The best plan, compiled; the chosen one is CompiledOperator::compiled().
+  std::optional<CompiledKernel> kernel;
+
+  /// Whether the best plan is faster by more than the noise.
+  bool isFaster() const { return best > 0 && gain > 1 + noise; }
+  /// Whether no plan had a problem.
+  bool passed() const;
+};
+
 /// One array parameter of a compiled operator.
 struct ArrayParameter {
   std::string name;
@@ -179,6 +237,11 @@ public:
   /// the median time of each in seconds; nothing is said of their results.
   Result<std::vector<double>> race(std::span<const CompiledKernel> others,
                                    double seconds);
+
+  /// Measures the plans that the compilation looked at: verifies each, times
+  /// those that are right against the chosen one, and confirms the fastest. For
+  /// a compilation that searched its plan.
+  Result<TuneOutcome> tune(const TuneOptions &options);
 
   /// Makes the arguments of a run and launches nothing.
   Result<void> fill(const RunValues &values = {});

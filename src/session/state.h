@@ -67,8 +67,12 @@ struct CompiledOperator::State {
   Result<RunResult> run(const RunValues &values);
   Result<void> fill(const RunValues &values);
   Result<std::vector<OutputResult>> judge(const Arrays &outputs, double factor);
-  Result<std::vector<double>> race(std::span<const CompiledKernel> others,
-                                   double seconds);
+  using Kernels = std::vector<const CompiledKernel *>;
+  /// Calls `tick` with the seconds that are left, from time to time.
+  Result<std::vector<double>>
+  race(const Kernels &kernels, double seconds,
+       const std::function<void(double)> &tick = {});
+  Result<TuneOutcome> tune(const TuneOptions &options);
 
   const TensorRef &viewOf(const Slot &slot) const {
     return arrays[slot.memory]->view();
@@ -81,6 +85,8 @@ struct CompiledOperator::State {
   }
 
 private:
+  class Tuning;
+
   const TensorRef *givenArray(const Slot &slot, const RunValues &values) const;
   kernels::GenerateOptions generation(const Slot &slot,
                                       const RunValues &values) const;

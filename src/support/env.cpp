@@ -53,6 +53,10 @@ constexpr std::array<EnvEntry, 11> table = {{
      "the file of `tessera calibrate`, or none; "
      "tessera/calibration.json in the configuration folder when unset",
      EnvKind::Name},
+    {EnvVariable::PlanDir, "TESSERA_PLAN_DIR", "a directory, or off",
+     "where tessera tune keeps plans and compilations find them; off for "
+     "nowhere; tessera/plans in $XDG_CACHE_HOME or ~/.cache when unset",
+     EnvKind::Name},
     {EnvVariable::BenchDir, "TESSERA_BENCH_DIR", "a directory",
      "where tessera bench finds suites, instead of beside the program or in "
      "the source tree",

@@ -34,6 +34,7 @@ enum class EnvVariable {
   Isa,
   PerfMap,
   Calibration,
+  PlanDir,
   BenchDir,
   PeersDir,
   BenchReply,

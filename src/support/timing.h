@@ -37,6 +37,7 @@ public:
   double milliseconds() const {
     return static_cast<double>(nanoseconds()) * 1e-6;
   }
+  double seconds() const { return static_cast<double>(nanoseconds()) * 1e-9; }
   void restart() { start = nowNanoseconds(); }
 
 private:

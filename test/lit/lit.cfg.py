@@ -16,6 +16,8 @@ config.test_exec_root = config.tessera_binary_dir + "/test/lit"
 config.environment["PATH"] = os.pathsep.join(
     [config.tessera_binary_dir + "/bin", config.llvm_tools_dir,
      config.environment.get("PATH", "")])
+# Plans that a user has tuned are no part of what is tested.
+config.environment["TESSERA_PLAN_DIR"] = "off"
 for name in ("ASAN_OPTIONS", "LSAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"):
     if name in os.environ:
         config.environment[name] = os.environ[name]

@@ -20,11 +20,13 @@
 #include "bench/core/row_run.h"
 #include "bench/core/runner.h"
 #include "bench/core/subject.h"
+#include "driver/plan_file.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 #include "support/timing.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -43,6 +45,7 @@ struct BenchOptions {
   /// Empty: f32 and native, or what the suite says.
   std::string dtype;
   std::string boundary;
+  std::string plan;
   std::string peers = "none";
   std::string filter;
   std::string json;
@@ -61,6 +64,7 @@ struct BenchOptions {
   double rowSeconds = 0;
   double answerSeconds = 0;
   uint64_t seed = 0;
+  bool tuned = false;
   bool restart = false;
   bool finish = false;
 
@@ -75,10 +79,12 @@ struct BenchOptions {
     add("--dims", fmt::format("{}", fmt::join(dims, ",")));
     add("--dtype", dtype);
     add("--boundary", boundary);
+    add("--plan", plan);
     if (threads >= 0)
       add("--threads", std::to_string(threads));
     add("--filter", filter);
     add("--peers", peers);
+    text += tuned ? " --tuned" : "";
     return text + fmt::format(" --rounds {} --samples {} --row-seconds {:g} "
                               "--seed {}",
                               rounds, samples, rowSeconds, seed);
@@ -128,6 +134,15 @@ Result<void> readNumbers(BenchOptions &options) {
   return {};
 }
 
+/// Whether a result file can hold the text.
+bool isUtf8(const std::string &text) {
+  auto printed = [&](json::error_handler_t onError) {
+    return json(text).dump(-1, ' ', /*ensure_ascii=*/false, onError);
+  };
+  return printed(json::error_handler_t::ignore) ==
+         printed(json::error_handler_t::replace);
+}
+
 Result<bench::Suite> chooseSuite(const BenchOptions &options) {
   if (options.op.empty() == options.suite.empty())
     return usage("expected either an operator or --suite NAME");
@@ -138,6 +153,8 @@ Result<bench::Suite> chooseSuite(const BenchOptions &options) {
       return usage("--dtype: a suite has its own types");
     if (!options.boundary.empty())
       return usage("--boundary: a suite has its own boundaries");
+    if (!options.plan.empty())
+      return usage("--plan: a plan is for one operator, found a suite");
     return bench::findSuite(options.suite);
   }
   const kernels::Operator *op = kernels::findOperator(options.op);
@@ -174,6 +191,15 @@ Result<bench::Suite> chooseSuite(const BenchOptions &options) {
     return status.error();
   if (!options.boundary.empty())
     row.boundary = options.boundary;
+  if (!options.plan.empty()) {
+    Result<PlanText> plan = readPlanText(options.plan);
+    if (!plan)
+      return usage("--plan: " + plan.error().message);
+    if (!isUtf8(options.plan) || !isUtf8(plan->text))
+      return usage("--plan: found bytes that are no UTF-8, expected a saved "
+                   "plan");
+    row.plan = std::move(*plan);
+  }
   bench::Suite suite;
   suite.name = options.op;
   suite.rows.push_back(std::move(row));
@@ -290,15 +316,6 @@ bool wasMeasured(const json &row) {
                      [](const json &arm) { return arm.at("status") == "ok"; });
 }
 
-/// Whether a result file can hold the text.
-bool isUtf8(const std::string &text) {
-  auto printed = [&](json::error_handler_t onError) {
-    return json(text).dump(-1, ' ', /*ensure_ascii=*/false, onError);
-  };
-  return printed(json::error_handler_t::ignore) ==
-         printed(json::error_handler_t::replace);
-}
-
 /// A word of a shell command.
 std::string shellWord(const std::string &text) {
   std::string result = "'";
@@ -318,6 +335,10 @@ public:
 
 private:
   Result<int> measure() {
+    // Workers are other processes. Rows are about the plans that everybody
+    // gets.
+    if (!options.tuned)
+      ::setenv("TESSERA_PLAN_DIR", "off", /*overwrite=*/1);
     if (Result<void> status = readNumbers(options); !status)
       return status.error();
     if (!isUtf8(options.machine))
@@ -460,6 +481,11 @@ private:
                 {"version", TESSERA_VERSION},
                 {"rowIds", ids},
                 {"peers", names}};
+    if (options.tuned)
+      run["tuned"] = true;
+    for (const bench::RowSpec &row : rows)
+      if (row.plan)
+        run["plan"] = bench::digestOf(row.plan->text);
     run["id"] = bench::digestOf(run.dump() + fixed.dump());
     return {{"schema", "tessera-bench"},
             {"schemaVersion", bench::schemaVersion},
@@ -547,6 +573,8 @@ Action addBench(CLI::App &app) {
                    fmt::format("{}", fmt::join(bench::boundaries, ", ")))
       ->check(CLI::IsMember(std::vector<std::string>(
           std::begin(bench::boundaries), std::end(bench::boundaries))));
+  verb->add_option("--plan", options->plan,
+                   "a saved plan for an operator instead of the default one");
   verb->add_option("--peers", options->peers,
                    "all, none, or names that ./dev peers has installed");
   verb->add_option("--threads", options->threadsText,
@@ -567,6 +595,9 @@ Action addBench(CLI::App &app) {
                    "short name of this machine in the result");
   verb->add_option("--json", options->json, "result file");
   verb->add_option("--html", options->html, "report to write");
+  verb->add_flag("--tuned", options->tuned,
+                 "with the plans that tessera tune has stored for this machine "
+                 "(otherwise the default plans)");
   CLI::Option *restart = verb->add_flag("--restart", options->restart,
                                         "drop the rows of an interrupted run");
   verb->add_flag("--finish", options->finish,

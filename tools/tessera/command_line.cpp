@@ -7,6 +7,7 @@
 
 #include "tools/tessera/command_line.h"
 
+#include "driver/plan_file.h"
 #include "fmt/format.h"
 #include "fmt/ranges.h"
 
@@ -99,13 +100,12 @@ Result<Tier> parseTier(const std::string &text) {
       "tier", fmt::format("--tier {}: expected strict, default or fast", text));
 }
 
-Result<session::Backend> parseTarget(const std::string &text,
-                                     bool compileOnly) {
+Result<session::Backend> parseTarget(const std::string &text, bool interprets) {
   if (text == "cpu")
     return session::Backend::Cpu;
-  if (text == "interp" && !compileOnly)
+  if (text == "interp" && interprets)
     return session::Backend::Interpreter;
-  const char *known = compileOnly ? "cpu" : "cpu or interp";
+  const char *known = interprets ? "cpu or interp" : "cpu";
   if (text == "cuda" || text == "metal")
     return Error{ErrorFamily::Unsupported,
                  "unsupported.target",
@@ -218,7 +218,7 @@ Result<void> readInputs(const CommonOptions &options, Subject &subject,
 }
 
 Result<void> readOutputs(const CommonOptions &options, Subject &subject,
-                         const std::vector<ArrayName> &arrays, bool compileOnly,
+                         const std::vector<ArrayName> &arrays, bool isWritten,
                          OutputPaths &paths) {
   Result<std::vector<Assignment>> outputs =
       assignments("--output", options.outputs, false);
@@ -236,10 +236,10 @@ Result<void> readOutputs(const CommonOptions &options, Subject &subject,
       subject.request.present.push_back(output.name);
     if (!output.hasValue)
       continue;
-    if (compileOnly)
+    if (!isWritten)
       return usage("output",
-                   fmt::format("--output {}={}: nothing is run, so no array is "
-                               "written; expected --output {}",
+                   fmt::format("--output {}={}: no array is written by this "
+                               "verb, expected --output {}",
                                output.name, output.value, output.name));
     if (output.value == "-")
       return usage("output",
@@ -348,6 +348,19 @@ void addCompileOnlyOptions(CLI::App &verb, CommonOptions &options,
   verb.add_flag("--validate,!--no-validate", options.validate, validateHelp);
 }
 
+void addPlanOption(CLI::App &verb, CommonOptions &options) {
+  verb.add_option("--plan", options.plan,
+                  "apply a saved plan instead of searching one; what cannot be "
+                  "applied is an error")
+      ->type_name("FILE");
+}
+
+void addSavePlanOption(CLI::App &verb, CommonOptions &options) {
+  verb.add_option("--save-plan", options.savePlan,
+                  "write the plan, for --plan; - for standard output")
+      ->type_name("FILE");
+}
+
 Result<uint64_t> parseWhole(std::string_view option, const std::string &text,
                             uint64_t low, uint64_t high) {
   std::optional<uint64_t> number = parseNumber<uint64_t>(text);
@@ -398,7 +411,7 @@ Result<Subject> makeSubject(const CommonOptions &options,
   session::RunRequest &request = subject.request;
 
   Result<session::Backend> backend =
-      parseTarget(options.target, how.compileOnly);
+      parseTarget(options.target, how.writesArrays);
   if (!backend)
     return backend.error();
   request.backend = *backend;
@@ -429,11 +442,28 @@ Result<Subject> makeSubject(const CommonOptions &options,
     if (Result<void> status = paths.take(path, option, Dash::IsStandardOutput);
         !status)
       return status.error();
-  if (!options.json.empty())
-    if (Result<void> status =
-            paths.take(options.json, "--json", Dash::IsStandardOutput);
-        !status)
-      return status.error();
+  for (const auto &[path, option] :
+       {std::pair(options.json, "--json"), {options.savePlan, "--save-plan"}})
+    if (!path.empty())
+      if (Result<void> status =
+              paths.take(path, option, Dash::IsStandardOutput);
+          !status)
+        return status.error();
+  bool hasPlan = !options.plan.empty() || !options.savePlan.empty();
+  if (hasPlan && *backend == session::Backend::Interpreter)
+    return usage("plan",
+                 fmt::format("{}: the interpreter has no plan, "
+                             "expected --target cpu",
+                             options.plan.empty() ? "--save-plan" : "--plan"));
+  if (!options.plan.empty()) {
+    Result<PlanText> plan = readPlanText(options.plan);
+    if (!plan) {
+      Error error = plan.error();
+      error.message = "--plan: " + error.message;
+      return error;
+    }
+    request.savedPlan = std::move(*plan);
+  }
 
   subject.op = kernels::findOperator(options.what);
   bool isFile = !subject.op && (options.what.ends_with(".mlir") ||
@@ -466,7 +496,7 @@ Result<Subject> makeSubject(const CommonOptions &options,
   if (Result<void> status = readInputs(options, subject, arrays); !status)
     return status.error();
   if (Result<void> status =
-          readOutputs(options, subject, arrays, how.compileOnly, paths);
+          readOutputs(options, subject, arrays, how.writesArrays, paths);
       !status)
     return status.error();
   return subject;
@@ -489,6 +519,14 @@ Result<void> writeReport(const CommonOptions &options,
   if (options.json.empty())
     return {};
   return writeFile(options.json, text + "\n", "--json");
+}
+
+Result<void> writePlanFile(const CommonOptions &options,
+                           const CompiledKernel &kernel) {
+  if (options.savePlan.empty())
+    return {};
+  return writeFile(options.savePlan, writePlan(*kernel.plan, *kernel.subject),
+                   "--save-plan");
 }
 
 int report(const Error &error, const std::string &file) {

@@ -49,6 +49,9 @@ struct CommonOptions {
   std::string tier;
   std::string isa = "native";
   std::string json;
+  /// Files of a saved plan to apply, and to write.
+  std::string plan;
+  std::string savePlan;
   bool validate = false;
 };
 
@@ -76,10 +79,15 @@ void addCommonOptions(CLI::App &verb, CommonOptions &options);
 void addCompileOnlyOptions(CLI::App &verb, CommonOptions &options,
                            const std::string &validateHelp);
 
+/// Adds --plan to a verb, and --save-plan.
+void addPlanOption(CLI::App &verb, CommonOptions &options);
+void addSavePlanOption(CLI::App &verb, CommonOptions &options);
+
 struct SubjectOptions {
-  /// Nothing is run: accept instruction sets that this machine cannot run, and
-  /// no interpreter.
+  /// Nothing is run: accept instruction sets that this machine cannot run.
   bool compileOnly = false;
+  /// Arrays are not written, and nothing is interpreted.
+  bool writesArrays = true;
   /// Files that the verb writes besides arrays and the report: path and option.
   std::vector<std::pair<std::string, std::string>> files = {};
 };
@@ -108,6 +116,10 @@ Result<kernels::Dims> parseDims(const std::vector<std::string> &texts);
 
 /// Writes the execution report where --json wants it.
 Result<void> writeReport(const CommonOptions &options, const std::string &text);
+
+/// Writes the plan where --save-plan wants it.
+Result<void> writePlanFile(const CommonOptions &options,
+                           const CompiledKernel &kernel);
 
 /// Prints the error and returns its exit status. `file` is the user's text, if
 /// any: positions in it are shown.

@@ -64,7 +64,9 @@ Result<int> compile(const CompileOptions &options) {
                  fmt::format("-o {}: expected the name of the object or "
                              "library, the header's ends in .h",
                              options.path));
-  SubjectOptions how{.compileOnly = true, .files = {{options.path, "-o"}}};
+  SubjectOptions how{.compileOnly = true,
+                     .writesArrays = false,
+                     .files = {{options.path, "-o"}}};
   if (both)
     how.files.emplace_back(headerPath, "the header of -o");
   Result<Subject> subject = makeSubject(options.common, how);
@@ -102,6 +104,9 @@ Result<int> compile(const CompileOptions &options) {
           writeReport(options.common, compiled->kernel.report);
       !status)
     return status.error();
+  if (Result<void> status = writePlanFile(options.common, compiled->kernel);
+      !status)
+    return status.error();
   return 0;
 }
 
@@ -124,6 +129,8 @@ Action addCompile(CLI::App &app) {
   verb->add_option("-o", options->path, "the file to write")
       ->type_name("PATH")
       ->required();
+  addPlanOption(*verb, options->common);
+  addSavePlanOption(*verb, options->common);
   verb->footer("Example:\n"
                "  tessera compile softmax --dims rows=64,cols=1000 --isa avx2 "
                "--emit obj,header -o softmax.o\n"

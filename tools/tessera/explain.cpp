@@ -9,6 +9,7 @@
 #include "tools/tessera/render.h"
 
 #include "fmt/format.h"
+#include "nlohmann/json.hpp"
 
 namespace tessera::cli {
 
@@ -17,7 +18,25 @@ namespace {
 struct ExplainOptions {
   CommonOptions common;
   std::string stage = "plan";
+  bool measure = false;
 };
+
+/// The report with the time of prepared calls on one thread, as the prediction
+/// is for one.
+Result<std::string> measure(session::CompiledOperator &compiled) {
+  session::RunValues values;
+  values.threads = 1;
+  values.verify = false;
+  values.timeSeconds = 0.2;
+  Result<session::RunResult> result = compiled.run(values);
+  if (!result)
+    return result.error();
+  const CompiledKernel &kernel = *compiled.compiled();
+  auto report = nlohmann::ordered_json::parse(kernel.report);
+  report["measured"] = measuredJson(*result, kernel.work);
+  return report.dump(2, ' ', /*ensure_ascii=*/false,
+                     nlohmann::ordered_json::error_handler_t::replace);
+}
 
 Result<int> explain(const ExplainOptions &options) {
   const std::string &stage = options.stage;
@@ -29,7 +48,8 @@ Result<int> explain(const ExplainOptions &options) {
                              "asm",
                              stage),
                  {}};
-  Result<Subject> subject = makeSubject(options.common, {.compileOnly = true});
+  Result<Subject> subject = makeSubject(
+      options.common, {.compileOnly = !options.measure, .writesArrays = false});
   if (!subject)
     return subject.error();
   std::string text;
@@ -39,17 +59,34 @@ Result<int> explain(const ExplainOptions &options) {
       if (stage == name)
         text += content;
     };
-  Result<session::Compilation> compiled =
-      subject->compile(session::Assume::Dense);
-  if (!compiled)
-    return compiled.error();
+  std::optional<session::Compilation> compilation;
+  std::optional<session::CompiledOperator> measured;
+  const CompiledKernel *kernel = nullptr;
+  std::string report;
+  if (options.measure) {
+    Result<session::CompiledOperator> made = subject->prepare();
+    if (!made)
+      return made.error();
+    kernel = measured.emplace(std::move(*made)).compiled();
+    Result<std::string> with = measure(*measured);
+    if (!with)
+      return with.error();
+    report = std::move(*with);
+  } else {
+    Result<session::Compilation> made =
+        subject->compile(session::Assume::Dense);
+    if (!made)
+      return made.error();
+    kernel = &compilation.emplace(std::move(*made)).kernel;
+    report = kernel->report;
+  }
   if (stage == "plan")
-    text = renderReport(compiled->kernel.report);
-  if (options.common.json != "-")
+    text = renderReport(report);
+  if (options.common.json != "-" && options.common.savePlan != "-")
     fmt::print("{}", text);
-  if (Result<void> status =
-          writeReport(options.common, compiled->kernel.report);
-      !status)
+  if (Result<void> status = writeReport(options.common, report); !status)
+    return status.error();
+  if (Result<void> status = writePlanFile(options.common, *kernel); !status)
     return status.error();
   return 0;
 }
@@ -59,7 +96,8 @@ Result<int> explain(const ExplainOptions &options) {
 Action addExplain(CLI::App &app) {
   auto options = std::make_shared<ExplainOptions>();
   CLI::App *verb = app.add_subcommand(
-      "explain", "show what was decided and emitted, without running");
+      "explain",
+      "show what was decided and emitted; nothing is run without --measure");
   addCompileOnlyOptions(*verb, options->common,
                         "with the checks of data-dependent indices (off)");
   verb->add_option("--stage", options->stage,
@@ -67,13 +105,21 @@ Action addExplain(CLI::App &app) {
                    "realized loops; llvm: optimized LLVM IR; asm: assembly")
       ->type_name("tile|plan|loops|llvm|asm")
       ->capture_default_str();
+  verb->add_flag("--measure", options->measure,
+                 "run it, too, on one thread, and show its time beside the "
+                 "predicted one");
+  addPlanOption(*verb, options->common);
+  addSavePlanOption(*verb, options->common);
   verb->footer(
       "Examples:\n"
       "  tessera explain softmax --dims rows=64,cols=1000\n"
       "  tessera explain softmax --stage asm --isa avx2\n"
       "  tessera explain examples/my_kernel.mlir --dims rows=4,cols=64 "
       "--json report.json");
-  return [options] {
+  return [options, verb] {
+    // Indices that are used are checked, unless the user says otherwise.
+    if (options->measure && verb->count("--validate") == 0)
+      options->common.validate = true;
     Result<int> status = explain(*options);
     return status ? *status : report(status.error(), options->common.what);
   };

@@ -85,7 +85,7 @@ int run(int argc, char **argv) {
       })) {
     cli::printError(
         "tessera: error: unknown verb '{}', expected list, run, explain, "
-        "compile, bench, calibrate or doctor\ntry: tessera --help\n",
+        "compile, tune, bench, calibrate or doctor\ntry: tessera --help\n",
         argv[1]);
     return 2;
   }

@@ -7,8 +7,12 @@
 
 #include "tools/tessera/render.h"
 
+#include "tools/tessera/command_line.h"
+
 #include "fmt/format.h"
 #include "nlohmann/json.hpp"
+
+#include <unistd.h>
 
 using Json = nlohmann::ordered_json;
 
@@ -41,6 +45,37 @@ std::string shortened(const std::string &text, size_t width) {
   return text.substr(0, cut) + " ...";
 }
 
+nlohmann::ordered_json measuredJson(const session::RunResult &result,
+                                    const WorkEstimate &work) {
+  if (result.timedRuns == 0)
+    return nullptr;
+  int64_t bytes = work.bytesRead + work.bytesWritten;
+  return {{"boundary", "prepared call"},
+          {"statistic", "median"},
+          {"runs", result.timedRuns},
+          {"seconds", result.seconds},
+          {"bytes", bytes},
+          {"gigabytes_per_second",
+           static_cast<double>(bytes) / result.seconds / 1e9}};
+}
+
+std::string leftText(double seconds) {
+  return seconds < 90 ? fmt::format("{:.0f} s left", seconds)
+                      : fmt::format("{:.0f} min left", seconds / 60);
+}
+
+Progress::Progress() : isTerminal(isatty(STDERR_FILENO)) {}
+
+void Progress::show(const std::string &text) const {
+  if (isTerminal)
+    printError("\r\033[K{:.{}}", text, 100);
+}
+
+void Progress::clear() const {
+  if (isTerminal)
+    printError("\r\033[K");
+}
+
 namespace {
 
 /// Appends the report's sections as indented lines.
@@ -53,12 +88,15 @@ public:
     line(0, "kernel   {}, {}, tier {}", text(report["kernel"]),
          text(plan["target"]), text(report["numerics"]["tier"]));
     line(0, "plan     {}", text(plan["summary"]));
+    if (std::string from = origin(text(plan["source"])); !from.empty())
+      line(1, "{}", from);
     for (const Json &stage : plan["stages"])
       addStage(stage);
     addCandidates();
     addLoops();
     addMachine();
     addWork();
+    addMeasured();
     addPasses();
     for (const Json &note : report["notes"])
       line(0, "note     {}", text(note));
@@ -70,6 +108,17 @@ private:
     if (value.is_null())
       return "unknown";
     return value.is_string() ? value.get<std::string>() : value.dump();
+  }
+
+  /// Where a plan is from that was not searched.
+  static std::string origin(const std::string &source) {
+    if (source == "default")
+      return "the planner's default, nothing else was looked at";
+    if (source == "file")
+      return "from a file";
+    if (source == "tuned")
+      return "tuned for this machine";
+    return source == "request" ? "given by the caller" : "";
   }
 
   /// The strings of an array, separated by commas.
@@ -177,6 +226,18 @@ private:
     for (const Json &term : work["predicted_terms"])
       line(1, "{}: {} {}", text(term["stage"]), text(term["term"]),
            timeText(term["seconds"].get<double>()));
+  }
+
+  void addMeasured() {
+    const Json &measured = report["measured"];
+    if (measured.is_null())
+      return;
+    double seconds = measured["seconds"].get<double>();
+    double predicted = report["work"]["predicted_seconds"].get<double>();
+    line(0,
+         "measured {} on one thread (median of {} prepared calls), {:.2f} of "
+         "the prediction",
+         timeText(seconds), text(measured["runs"]), seconds / predicted);
   }
 
   void addPasses() {

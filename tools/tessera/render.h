@@ -8,6 +8,10 @@
 #ifndef TESSERA_TOOLS_TESSERA_RENDER_H
 #define TESSERA_TOOLS_TESSERA_RENDER_H
 
+#include "session/session.h"
+
+#include "nlohmann/json_fwd.hpp"
+
 #include <cstdint>
 #include <string>
 
@@ -25,6 +29,24 @@ std::string shortened(const std::string &text, size_t width);
 /// The execution report as a page for people: plan, reasons, passes, loops,
 /// machine facts.
 std::string renderReport(const std::string &report);
+
+/// What a run measured, as the report has it.
+nlohmann::ordered_json measuredJson(const session::RunResult &result,
+                                    const WorkEstimate &work);
+
+/// "12 s left", "3 min left".
+std::string leftText(double seconds);
+
+/// One line on standard error that is rewritten, where that is a terminal.
+class Progress {
+public:
+  Progress();
+  void show(const std::string &text) const;
+  void clear() const;
+
+private:
+  bool isTerminal;
+};
 
 } // namespace tessera::cli
 

@@ -133,7 +133,8 @@ void printLine(const Outcome &outcome) {
 Json makeJson(const Outcome &outcome) {
   const session::RunResult &result = outcome.result;
   Json json;
-  if (const CompiledKernel *kernel = outcome.compiled.compiled())
+  const CompiledKernel *kernel = outcome.compiled.compiled();
+  if (kernel)
     json = Json::parse(kernel->report);
   else
     json = {{"schema", 1}, {"kernel", outcome.compiled.program().name()}};
@@ -163,14 +164,7 @@ Json makeJson(const Outcome &outcome) {
     run["outputs"].push_back(entry);
   }
   json["run"] = run;
-  json["measured"] = nullptr;
-  if (result.timedRuns > 0)
-    json["measured"] = {{"boundary", "prepared call"},
-                        {"statistic", "median"},
-                        {"runs", result.timedRuns},
-                        {"seconds", result.seconds},
-                        {"bytes", outcome.bytes()},
-                        {"gigabytes_per_second", outcome.gigabytesPerSecond()}};
+  json["measured"] = kernel ? measuredJson(result, kernel->work) : Json();
   return json;
 }
 
@@ -218,7 +212,7 @@ Result<int> run(RunOptions options) {
   bool failed =
       !result->problems.empty() || (options.verify && !result->passed());
   Outcome outcome{options, *compiled, *result, subject->request.isa};
-  bool jsonOnly = options.common.json == "-";
+  bool jsonOnly = options.common.json == "-" || options.common.savePlan == "-";
   if (!jsonOnly)
     options.format == "line" ? printLine(outcome) : printText(outcome);
   // Wrong results are shown, not kept.
@@ -237,6 +231,11 @@ Result<int> run(RunOptions options) {
             writeReport(options.common,
                         makeJson(outcome).dump(2, ' ', /*ensure_ascii=*/false,
                                                Json::error_handler_t::replace));
+        !status)
+      return status.error();
+  if (compiled->compiled())
+    if (Result<void> status =
+            writePlanFile(options.common, *compiled->compiled());
         !status)
       return status.error();
   return failed ? 1 : 0;
@@ -273,6 +272,8 @@ Action addRun(CLI::App &app) {
                    "text, or line for one row of a table")
       ->type_name("text|line")
       ->capture_default_str();
+  addPlanOption(*verb, options->common);
+  addSavePlanOption(*verb, options->common);
   verb->footer("Examples:\n"
                "  tessera run softmax --dims rows=17,cols=65 --verify\n"
                "  tessera run rms_norm --input x=x.npy --input w=w.npy "

@@ -10,6 +10,7 @@
 #include "test/unit/emulation/emulator.h"
 
 #include "driver/program.h"
+#include "plan/plan_record.h"
 #include "support/bounded.h"
 #include "support/float_convert.h"
 #include "support/guarded_buffer.h"
@@ -339,6 +340,31 @@ private:
 
 } // namespace
 
+/// Decisions at random among those that are legal, or are not followed.
+static PlanChoices randomChoices(const Plan &plan, Random &random) {
+  PlanChoices choices;
+  choices.keeping = static_cast<Keeping>(random.below(3));
+  for (size_t i = 0; i < plan.stages.size(); ++i) {
+    const StagePlan &stage = plan.stages[i];
+    choices.together[i] = random.between(1, stage.order.mostTogether);
+    for (const NestPlan &nest : stage.nests) {
+      NestChoice &choice = choices.nests[nest.id];
+      const NestAlternatives &can = nest.alternatives;
+      if (!can.vectorDims.empty() && random.chance(0.7))
+        choice.vectorDim = random.pick(can.vectorDims);
+      if (random.chance(0.8))
+        choice.unroll = random.between(1, std::max<int64_t>(can.mostUnroll, 4));
+      if (random.chance(0.5))
+        choice.tail = random.chance(0.5) ? TailForm::Mask : TailForm::Scalar;
+      if (random.chance(0.5))
+        choice.tileRows = random.between(1, 8);
+      if (random.chance(0.5))
+        choice.packs = random.chance(0.5);
+    }
+  }
+  return choices;
+}
+
 static Outcome runAsGiven(const RandomProgram &program,
                           const std::vector<Isa> &isas) {
   Outcome outcome;
@@ -402,10 +428,35 @@ static Outcome runAsGiven(const RandomProgram &program,
         emulation::launch(isa, *compiled, actual->arguments, launch);
     if (!run)
       return stop(Status::Differs, where + ": launch: " + run.error().str());
-    Comparison comparison(program, *expected, *actual,
-                          outcome.exact ? nullptr : &oracle, outcome);
-    if (!comparison.run(where))
+    const InterpretReport *bounds = outcome.exact ? nullptr : &oracle;
+    if (!Comparison(program, *expected, *actual, bounds, outcome).run(where))
       return outcome;
+
+    Random random(program.seed ^ 0x9D2C5680);
+    for (int64_t number = 0; number < program.plans; ++number) {
+      request.choices = std::make_shared<const PlanChoices>(
+          randomChoices(*compiled->plan, random));
+      Result<ArgumentSet> fresh = makeArguments(program);
+      if (!fresh)
+        return stop(Status::Invalid, fresh.error().str());
+      Result<CompiledKernel> other =
+          parsed->compileFor(fresh->arguments, request);
+      // More memory than there may be is one plan's affair.
+      if (!other && other.error().family == ErrorFamily::Unsupported)
+        continue;
+      std::string with = where + ", plan " + std::to_string(number);
+      if (!other)
+        return stop(Status::Differs,
+                    with + ": compile: " + other.error().str());
+      with += " (" + other->planSummary +
+              ", keeping: " + std::string(name(other->plan->keeping)) + ")";
+      if (Result<void> ran = other->executable.launch(fresh->arguments, launch);
+          !ran)
+        return stop(Status::Differs, with + ": launch: " + ran.error().str());
+      ++outcome.plans;
+      if (!Comparison(program, *expected, *fresh, bounds, outcome).run(with))
+        return outcome;
+    }
   }
   return outcome;
 }
@@ -452,14 +503,15 @@ Outcome runInChild(const RandomProgram &program, const std::vector<Isa> &isas) {
   pid_t child = fork();
   if (child == 0) {
     announce("");
-    alarm(20);
+    alarm(static_cast<unsigned>(20 * (1 + program.plans)));
     // Diagnostics of a dying child are of no interest.
     if (!freopen("/dev/null", "w", stderr))
       _exit(9);
     Outcome result = runOnce(program, isas);
-    std::string message =
-        std::to_string(result.exact) + " " + std::to_string(result.compared) +
-        " " + std::to_string(result.undecided) + " " + result.message;
+    std::string message = std::to_string(result.exact) + " " +
+                          std::to_string(result.compared) + " " +
+                          std::to_string(result.undecided) + " " +
+                          std::to_string(result.plans) + " " + result.message;
     (void)!write(channel[1], message.data(), message.size());
     _exit(static_cast<int>(result.status));
   }
@@ -473,8 +525,9 @@ Outcome runInChild(const RandomProgram &program, const std::vector<Isa> &isas) {
   waitpid(child, &status, 0);
   if (WIFEXITED(status)) {
     int exact = 0, used = 0;
-    std::sscanf(outcome.message.c_str(), "%d %" SCNd64 " %" SCNd64 " %n",
-                &exact, &outcome.compared, &outcome.undecided, &used);
+    std::sscanf(outcome.message.c_str(),
+                "%d %" SCNd64 " %" SCNd64 " %" SCNd64 " %n", &exact,
+                &outcome.compared, &outcome.undecided, &outcome.plans, &used);
     outcome.exact = exact != 0;
     outcome.message.erase(0, static_cast<size_t>(used));
     outcome.status = static_cast<Status>(WEXITSTATUS(status));

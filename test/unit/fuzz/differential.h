@@ -8,7 +8,9 @@
 // Runs a random program in the interpreter and as compiled code, on arguments
 // with random strides in guarded memory, and compares what they wrote: to the
 // bit where every legal execution gives the same bits, else within the radius
-// that the interpreter's oracle mode carries along.
+// that the interpreter's oracle mode carries along. The same holds for every
+// plan that a program may be realized with: random ones are tried beside the
+// chosen one.
 //
 //===----------------------------------------------------------------------===//
 
@@ -42,6 +44,8 @@ struct Outcome {
   int64_t compared = 0;
   /// Elements that the oracle does not decide and that differ.
   int64_t undecided = 0;
+  /// Random plans that ran.
+  int64_t plans = 0;
 };
 
 Outcome runOnce(const RandomProgram &program, const std::vector<Isa> &isas);

@@ -134,6 +134,8 @@ struct ScalarSpec {
 struct RandomProgram {
   uint64_t seed = 0;
   bool strict = true;
+  /// Random plans that are tried beside the one that is chosen.
+  int64_t plans = 0;
   std::vector<DimSpec> dims;
   std::vector<ViewSpec> views;
   std::vector<ScalarSpec> scalars;

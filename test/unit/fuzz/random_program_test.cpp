@@ -10,18 +10,18 @@
 // failure prints the seed and a reduced program.
 //
 // Environment (of this test alone):
-//   TESSERA_FUZZ_SEED=n      runs the one program of seed n at every level,
+//   TESSERA_FUZZ_SEED=n      runs the program of seed n at every level,
 //                            emulated ones included
-//   TESSERA_FUZZ_COUNT=n     programs that RandomProgramsSoak runs, 20000
-//   unless
-//                            given
-//   TESSERA_FUZZ_FIRST=n     the soak's first seed, 1000000 unless given
-//   TESSERA_FUZZ_FAILURES=n  the soak stops at this many failures, 3 unless
-//   given TESSERA_FUZZ_REDUCE=n    seconds to spend on reducing a failure, 20
-//   unless
+//   TESSERA_FUZZ_PLANS=n     with n random plans beside the chosen one
+//   TESSERA_FUZZ_COUNT=n     programs that a soak runs
+//   TESSERA_FUZZ_FIRST=n     a soak's first seed
+//   TESSERA_FUZZ_FAILURES=n  RandomProgramsSoak stops at this many failures, 3
+//                            unless given
+//   TESSERA_FUZZ_REDUCE=n    seconds to spend on reducing a failure, 20 unless
 //                            given
 //
-// RandomProgramsSoak.DISABLED_Many runs with --gtest_also_run_disabled_tests.
+// RandomProgramsSoak.DISABLED_Many and RandomPlansSoak.DISABLED_Many run with
+// --gtest_also_run_disabled_tests.
 //
 //===----------------------------------------------------------------------===//
 
@@ -41,7 +41,7 @@ namespace {
 
 struct Totals {
   int64_t programs = 0, exact = 0, unsupported = 0, invalid = 0, failed = 0;
-  int64_t compared = 0, undecided = 0;
+  int64_t compared = 0, undecided = 0, plans = 0;
   std::map<std::string, int64_t> reasons;
 };
 
@@ -73,8 +73,9 @@ void reportFailure(const RandomProgram &program, const std::vector<Isa> &levels,
 /// `isolated` runs the program in a child process, where a crash ends nothing
 /// else.
 void runSeed(uint64_t seed, const std::vector<Isa> &levels, bool isolated,
-             Totals &totals) {
+             Totals &totals, int64_t plans = 0) {
   RandomProgram program = generate(seed);
+  program.plans = plans;
   Outcome outcome;
   if (isolated) {
     outcome = runInChild(program, levels);
@@ -88,6 +89,7 @@ void runSeed(uint64_t seed, const std::vector<Isa> &levels, bool isolated,
   totals.exact += outcome.exact;
   totals.compared += outcome.compared;
   totals.undecided += outcome.undecided;
+  totals.plans += outcome.plans;
   switch (outcome.status) {
   case Status::Agrees:
     return;
@@ -111,8 +113,9 @@ void finish(const Totals &totals) {
   std::cout << totals.programs << " programs, " << totals.exact
             << " compared to the bit, " << totals.unsupported
             << " unsupported, " << totals.invalid << " invalid, "
-            << totals.failed << " failed; " << totals.compared << " elements, "
-            << totals.undecided << " undecided\n";
+            << totals.plans << " random plans, " << totals.failed << " failed; "
+            << totals.compared << " elements, " << totals.undecided
+            << " undecided\n";
   for (const auto &[reason, count] : totals.reasons)
     std::cout << "  " << count << " x " << reason << "\n";
   EXPECT_LE(totals.unsupported * 50, totals.programs) << "more than 2 %";
@@ -137,7 +140,8 @@ TEST_P(RandomPrograms, InterpreterAndBackEndAgree) {
     if (GetParam() == 0) {
       RandomProgram program = generate(*seed);
       std::cout << program.describeArguments() << program.text();
-      runSeed(*seed, emulation::runnableIsas(), /*isolated=*/true, totals);
+      runSeed(*seed, emulation::runnableIsas(), /*isolated=*/true, totals,
+              int64_t(fromEnvironment("TESSERA_FUZZ_PLANS").value_or(0)));
     }
     return;
   }
@@ -171,6 +175,31 @@ TEST(RandomProgramsSoak, DISABLED_Many) {
           fromEnvironment("TESSERA_FUZZ_COUNT").value_or(20000),
           /*isolated=*/true,
           int64_t(fromEnvironment("TESSERA_FUZZ_FAILURES").value_or(3)));
+}
+
+/// One to eight random plans of each program, at one level.
+void runPlans(uint64_t first, uint64_t count, bool isolated) {
+  constexpr int64_t mostPlans = 8;
+  std::vector<Isa> host = hostIsas();
+  Totals totals;
+  for (uint64_t seed = first; seed < first + count && totals.failed < 3; ++seed)
+    runSeed(seed, {host[seed % host.size()]}, isolated, totals,
+            1 + static_cast<int64_t>(seed * 5 % mostPlans));
+  finish(totals);
+  EXPECT_GT(totals.plans, static_cast<int64_t>(count));
+}
+
+class RandomPlans : public testing::TestWithParam<int> {};
+
+TEST_P(RandomPlans, AgreeWithTheInterpreter) {
+  runPlans(500001 + uint64_t(GetParam()) * 14, 14, /*isolated=*/false);
+}
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomPlans, testing::Range(0, 3));
+
+TEST(RandomPlansSoak, DISABLED_Many) {
+  runPlans(fromEnvironment("TESSERA_FUZZ_FIRST").value_or(600000),
+           fromEnvironment("TESSERA_FUZZ_COUNT").value_or(300),
+           /*isolated=*/true);
 }
 
 } // namespace

@@ -42,8 +42,9 @@ TEST(Report, HasEverySection) {
         "vectorized_loads", "vectorized_stores", "masked_accesses",
         "epilogue_regions", "numerics", "machine", "work", "measured", "notes"})
     EXPECT_TRUE(report.contains(section)) << section;
+  EXPECT_EQ(report["plan"]["source"], "search");
   for (const char *field :
-       {"backend", "target", "summary", "alias", "tile_shape",
+       {"backend", "target", "summary", "source", "alias", "tile_shape",
         "threadgroup_size", "simdgroup_grid", "staging", "vector_width",
         "double_buffer", "cooperative_layout", "outer_bounds_proven", "reasons",
         "rejected_alternatives", "stages"})

@@ -1,0 +1,240 @@
+//===- plan_check.cpp - Whether a saved plan was applied ------------------===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "driver/plan_file.h"
+#include "plan/plan.h"
+
+#include "fmt/format.h"
+#include "fmt/ranges.h"
+
+#include <algorithm>
+
+namespace tessera {
+
+namespace {
+
+Error refuse(ErrorFamily family, const SavedPlan &saved,
+             const std::string &message) {
+  return {family,
+          family == ErrorFamily::Usage ? "usage.plan" : "unsupported.plan",
+          fmt::format("plan '{}': {}", saved.name, message),
+          {}};
+}
+
+std::string list(const std::vector<std::string> &names) {
+  return names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "));
+}
+
+std::string quoted(const std::string &dim) {
+  return dim.empty() ? "null" : "'" + dim + "'";
+}
+
+const char *tailName(TailForm tail) {
+  return tail == TailForm::Mask ? "mask" : "scalar";
+}
+
+/// Compares one nest of a file with the nest as it was planned.
+class NestCheck {
+public:
+  NestCheck(const SavedNest &saved, const NestPlan &nest, const Pins &pins)
+      : saved(saved), nest(nest), pins(pins) {}
+
+  /// What was not applied and why; empty if everything was.
+  std::string run() {
+    vectorDim();
+    unroll();
+    rows();
+    packing();
+    tail();
+    return problem;
+  }
+
+private:
+  void differs(const char *field, const std::string &found,
+               const std::string &expected, bool isPinned,
+               const std::string &why) {
+    if (!problem.empty())
+      return;
+    problem = fmt::format(
+        "{}: nest {} ({}), {}: found {}, expected {}: {}", saved.where, nest.id,
+        nest.roots, field, found, expected,
+        isPinned ? "the kernel's schedule fixes it, and comes first" : why);
+  }
+
+  void vectorDim() {
+    const auto &wanted = saved.choice.vectorDim;
+    if (!wanted || *wanted == nest.vectorDim)
+      return;
+    const std::vector<std::string> &can = nest.alternatives.vectorDims;
+    std::string why;
+    for (const Reason &reason : nest.reasons)
+      if (reason.code == "vector.extent" || reason.code == "vector.ordered" ||
+          reason.code == "scalar.sequential")
+        why += (why.empty() ? "" : "; ") + reason.text;
+    bool isPinned =
+        !pins.vectorAxis.empty() && nest.vectorDim == pins.vectorAxis;
+    if (wanted->empty())
+      why = "a nest that can fill lanes does";
+    else if (why.empty())
+      why = "the nest's lanes lie along no other dimension";
+    std::string expected = quoted(nest.vectorDim);
+    if (!isPinned && !wanted->empty() && can.size() > 1)
+      expected = "one of " + list(can);
+    differs("vector_dimension", quoted(*wanted), expected, isPinned, why);
+  }
+
+  void unroll() {
+    const auto &wanted = saved.choice.unroll;
+    if (!wanted || *wanted == nest.unroll)
+      return;
+    int64_t most = nest.alternatives.mostUnroll;
+    bool isPinned = pins.unroll != 0 && !nest.vectorDim.empty();
+    std::string why =
+        nest.vectorDim.empty() ? "the nest has no vectors"
+        : most == 1 ? "there is one vector, or one depends on the other"
+                    : "more vectors are not there, or their results do not "
+                      "fit the registers";
+    differs("vectors_per_iteration", std::to_string(*wanted),
+            isPinned || most <= 1 ? std::to_string(nest.unroll)
+                                  : fmt::format("1 to {}", most),
+            isPinned, why);
+  }
+
+  void rows() {
+    const auto &wanted = saved.choice.tileRows;
+    if (!wanted || *wanted == nest.tileRows)
+      return;
+    differs("rows_per_iteration", std::to_string(*wanted),
+            std::to_string(nest.tileRows), false,
+            nest.tileRows > 1
+                ? "so many rows are not there, or their results do not fit the "
+                  "registers"
+                : "nothing that the nest loads serves several rows, or so many "
+                  "do not fit the registers");
+  }
+
+  void packing() {
+    const auto &wanted = saved.choice.packs;
+    bool packs = nest.packedOperand >= 0;
+    if (!wanted || *wanted == packs)
+      return;
+    differs("packs_operand", *wanted ? "true" : "false",
+            packs ? "true" : "false", false,
+            "the nest has no operand in an array that it reads again for every "
+            "group of rows");
+  }
+
+  void tail() {
+    const auto &wanted = saved.choice.tail;
+    if (!wanted || *wanted == nest.tail)
+      return;
+    differs("tail", tailName(*wanted), tailName(nest.tail), !pins.tail.empty(),
+            "the nest's tail has one form");
+  }
+
+  const SavedNest &saved;
+  const NestPlan &nest;
+  const Pins &pins;
+  std::string problem;
+};
+
+} // namespace
+
+Result<void> checkSubject(const SavedPlan &saved, const PlanSubject &subject) {
+  auto other = [&](const char *field, const std::string &found,
+                   const std::string &expected) {
+    return refuse(ErrorFamily::Usage, saved,
+                  fmt::format("{}: found {}, expected {}: the plan is for "
+                              "another compilation",
+                              field, found, expected));
+  };
+  const PlanSubject &own = saved.subject;
+  auto textOf = [](const auto &extents) {
+    std::string text;
+    for (const auto &[dim, extent] : extents)
+      text += fmt::format("{}{}={}", text.empty() ? "" : ",", dim, extent);
+    return text.empty() ? "none" : text;
+  };
+  if (own.kernel != subject.kernel)
+    return other("kernel", quoted(own.kernel), quoted(subject.kernel));
+  if (own.target != subject.target)
+    return other("target", own.target, subject.target);
+  if (own.alias != subject.alias)
+    return other("alias", std::string(name(own.alias)),
+                 std::string(name(subject.alias)));
+  // In any order.
+  auto sorted = [](auto extents) {
+    std::sort(extents.begin(), extents.end());
+    return extents;
+  };
+  if (sorted(own.extents) != sorted(subject.extents))
+    return other("extents", textOf(own.extents), textOf(subject.extents));
+  if (own.hash != subject.hash)
+    return other("kernel_hash", own.hash,
+                 subject.hash + ", which the kernel's text has");
+  return {};
+}
+
+Result<void> checkHonoured(const SavedPlan &saved, const Plan &plan,
+                           const Pins &pins) {
+  auto wrong = [&](const std::string &message) {
+    return refuse(ErrorFamily::Usage, saved, message);
+  };
+  if (saved.stages.size() > plan.stages.size())
+    return wrong(fmt::format("stages: found {}, expected {}",
+                             saved.stages.size(), plan.stages.size()));
+  for (size_t i = 0; i < saved.stages.size(); ++i) {
+    const SavedStage &mine = saved.stages[i];
+    const StagePlan &stage = plan.stages[i];
+    const std::string where = fmt::format("stages[{}]", i);
+    if (mine.grid && *mine.grid != stage.grid)
+      return wrong(fmt::format("{}.grid: found {}, expected {}", where,
+                               quoted(*mine.grid), quoted(stage.grid)));
+    for (const SavedNest &nest : mine.nests) {
+      auto found = std::find_if(
+          stage.nests.begin(), stage.nests.end(),
+          [&](const NestPlan &planned) { return planned.id == nest.id; });
+      if (found == stage.nests.end()) {
+        std::vector<std::string> names;
+        for (const NestPlan &planned : stage.nests)
+          names.push_back(fmt::format("{} ({})", planned.id, planned.roots));
+        return wrong(fmt::format(
+            "{}.id: found {}, expected one of {}; which nests there are "
+            "depends on what is kept (keeping: {}) and packed",
+            nest.where, nest.id, list(names), name(plan.keeping)));
+      }
+      if (nest.computes && *nest.computes != found->roots)
+        return wrong(fmt::format("{}.computes: found {}, expected {}",
+                                 nest.where, quoted(*nest.computes),
+                                 quoted(found->roots)));
+      if (nest.space && *nest.space != found->space)
+        return wrong(fmt::format("{}.space: found {}, expected {}", nest.where,
+                                 quoted(*nest.space), quoted(found->space)));
+      if (std::string problem = NestCheck(nest, *found, pins).run();
+          !problem.empty())
+        return refuse(ErrorFamily::Unsupported, saved, problem);
+    }
+    if (mine.together && *mine.together != stage.order.together) {
+      std::string why = stage.order.mostTogether > 1
+                            ? "there are too few programs for more"
+                            : "";
+      for (const Reason &reason : stage.order.reasons)
+        why += (why.empty() ? "" : "; ") + reason.text;
+      return refuse(
+          ErrorFamily::Unsupported, saved,
+          fmt::format("{}.programs_together: found {}, expected {}: {}", where,
+                      *mine.together,
+                      stage.order.mostTogether > 1
+                          ? fmt::format("1 to {}", stage.order.mostTogether)
+                          : "1",
+                      why));
+    }
+  }
+  return {};
+}
+
+} // namespace tessera

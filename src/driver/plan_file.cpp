@@ -1,0 +1,445 @@
+//===- plan_file.cpp - Saved plans ----------------------------------------===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "driver/plan_file.h"
+
+#include "driver/text.h"
+
+#include "fmt/format.h"
+#include "fmt/ranges.h"
+#include "nlohmann/json.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <limits>
+#include <set>
+
+using Json = nlohmann::ordered_json;
+
+namespace tessera {
+
+namespace {
+
+constexpr const char *schemaName = "tessera-plan";
+/// Raised when a field changes its meaning or goes away.
+constexpr int64_t schemaVersion = 1;
+/// Deeper than any plan.
+constexpr size_t mostNesting = 16;
+
+constexpr std::pair<Keeping, const char *> keepings[] = {
+    {Keeping::All, "all"},
+    {Keeping::Expensive, "expensive"},
+    {Keeping::Required, "required"}};
+constexpr std::pair<AliasMode, const char *> aliases[] = {
+    {AliasMode::Disjoint, "disjoint"},
+    {AliasMode::InPlace, "in-place"},
+    {AliasMode::Overlap, "overlap"}};
+constexpr std::pair<TailForm, const char *> tails[] = {
+    {TailForm::Mask, "mask"}, {TailForm::Scalar, "scalar"}};
+
+Error usage(const std::string &file, const std::string &message) {
+  return {ErrorFamily::Usage,
+          "usage.plan",
+          fmt::format("plan '{}': {}", file, message),
+          {}};
+}
+
+//===----------------------------------------------------------------------===//
+// Writing
+//===----------------------------------------------------------------------===//
+
+Json nestJson(const NestPlan &nest) {
+  Json entry{{"id", nest.id},
+             {"computes", nest.roots},
+             {"space", nest.space},
+             {"vector_dimension", nullptr},
+             {"vectors_per_iteration", nest.unroll},
+             {"rows_per_iteration", nest.tileRows},
+             {"packs_operand", nest.packedOperand >= 0},
+             {"tail", nest.tail == TailForm::Mask ? "mask" : "scalar"}};
+  if (!nest.vectorDim.empty())
+    entry["vector_dimension"] = nest.vectorDim;
+  return entry;
+}
+
+//===----------------------------------------------------------------------===//
+// The text as JSON
+//===----------------------------------------------------------------------===//
+
+/// Looks at every token: text that is no JSON, fields that stand twice and
+/// nesting without end have a place here, which the parsed value has lost.
+class Scan : public nlohmann::json_sax<Json> {
+public:
+  std::string problem;
+
+  bool null() override { return value(); }
+  bool boolean(bool) override { return value(); }
+  bool number_integer(number_integer_t) override { return value(); }
+  bool number_unsigned(number_unsigned_t) override { return value(); }
+  bool number_float(number_float_t, const string_t &) override {
+    return value();
+  }
+  bool string(string_t &) override { return value(); }
+  bool binary(binary_t &) override { return value(); }
+  bool start_object(std::size_t) override { return open(); }
+  bool start_array(std::size_t) override { return open(); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+
+  bool key(string_t &text) override {
+    levels.back().field = text;
+    if (levels.back().fields.insert(text).second)
+      return true;
+    problem = path() + ": found the field twice, expected it once";
+    return false;
+  }
+
+  bool parse_error(std::size_t, const std::string &,
+                   const nlohmann::detail::exception &error) override {
+    std::string_view what = error.what();
+    size_t place = what.find("line ");
+    problem = fmt::format("found no JSON, expected a saved plan: {}",
+                          what.substr(place == what.npos ? 0 : place));
+    return false;
+  }
+
+private:
+  struct Level {
+    std::set<std::string> fields;
+    std::string field;
+    size_t element = 0;
+  };
+
+  std::string path() const {
+    std::string text;
+    for (const Level &level : levels)
+      if (level.fields.empty())
+        text += fmt::format("[{}]", level.element);
+      else
+        text += (text.empty() ? "" : ".") + level.field;
+    return text;
+  }
+  bool value() {
+    if (!levels.empty())
+      ++levels.back().element;
+    return true;
+  }
+  bool open() {
+    if (levels.size() == mostNesting) {
+      problem = fmt::format("{}: found more than {} levels of nesting, "
+                            "expected the form of a saved plan",
+                            path(), mostNesting);
+      return false;
+    }
+    levels.emplace_back();
+    return true;
+  }
+  bool close() {
+    levels.pop_back();
+    return value();
+  }
+
+  std::vector<Level> levels;
+};
+
+std::string shown(const Json &value) {
+  std::string text = value.dump(-1, ' ', /*ensure_ascii=*/false,
+                                Json::error_handler_t::replace);
+  return text.size() <= 60 ? text : text.substr(0, 60) + " ...";
+}
+
+//===----------------------------------------------------------------------===//
+// Reading
+//===----------------------------------------------------------------------===//
+
+/// Reads the fields of one object. The first problem is kept and ends reading.
+class Fields {
+public:
+  Fields(const Json &value, std::string where,
+         std::vector<std::string_view> known, std::string &problem)
+      : value(value), where(std::move(where)), problem(problem) {
+    if (!value.is_object()) {
+      refuse("", fmt::format("found {}, expected an object", shown(value)));
+      return;
+    }
+    for (const auto &[field, content] : value.items())
+      if (std::find(known.begin(), known.end(), field) == known.end())
+        refuse(field, fmt::format("found an unknown field, expected one of {}",
+                                  fmt::join(known, ", ")));
+  }
+
+  /// Null if it is absent.
+  const Json *find(std::string_view field, bool isNeeded = false) {
+    if (!value.is_object())
+      return nullptr;
+    auto found = value.find(field);
+    if (found != value.end())
+      return &*found;
+    if (isNeeded)
+      refuse(field, "found no such field, expected one");
+    return nullptr;
+  }
+
+  std::optional<std::string> text(std::string_view field,
+                                  bool isNeeded = false) {
+    const Json *found = find(field, isNeeded);
+    if (!found)
+      return std::nullopt;
+    if (found->is_string())
+      return found->get<std::string>();
+    refuse(field, fmt::format("found {}, expected a string", shown(*found)));
+    return std::nullopt;
+  }
+
+  std::optional<int64_t> whole(std::string_view field, int64_t low,
+                               bool isNeeded = false) {
+    const Json *found = find(field, isNeeded);
+    if (!found)
+      return std::nullopt;
+    bool fits = found->is_number_integer();
+    if (found->is_number_unsigned())
+      fits = found->get<uint64_t>() <=
+             uint64_t(std::numeric_limits<int64_t>::max());
+    if (fits && found->get<int64_t>() >= low)
+      return found->get<int64_t>();
+    refuse(field, fmt::format("found {}, expected a whole number from {}",
+                              shown(*found), low));
+    return std::nullopt;
+  }
+
+  double number(std::string_view field) {
+    const Json *found = find(field, /*isNeeded=*/true);
+    if (!found)
+      return 0;
+    if (found->is_number())
+      return found->get<double>();
+    refuse(field, fmt::format("found {}, expected a number", shown(*found)));
+    return 0;
+  }
+
+  std::optional<bool> flag(std::string_view field) {
+    const Json *found = find(field);
+    if (!found)
+      return std::nullopt;
+    if (found->is_boolean())
+      return found->get<bool>();
+    refuse(field,
+           fmt::format("found {}, expected true or false", shown(*found)));
+    return std::nullopt;
+  }
+
+  template <typename Value, size_t n>
+  std::optional<Value> choice(std::string_view field,
+                              const std::pair<Value, const char *> (&names)[n],
+                              bool isNeeded = false) {
+    const Json *found = find(field, isNeeded);
+    if (!found)
+      return std::nullopt;
+    std::vector<std::string_view> known;
+    for (const auto &[value, name] : names) {
+      if (found->is_string() && found->get_ref<const std::string &>() == name)
+        return value;
+      known.push_back(name);
+    }
+    refuse(field, fmt::format("found {}, expected {}", shown(*found),
+                              fmt::join(known, " or ")));
+    return std::nullopt;
+  }
+
+  /// Calls `visit` with each element of a list and its place.
+  void list(std::string_view field,
+            const std::function<void(const Json &, std::string)> &visit) {
+    const Json *found = find(field);
+    if (!found)
+      return;
+    if (!found->is_array())
+      return refuse(field,
+                    fmt::format("found {}, expected a list", shown(*found)));
+    for (size_t i = 0; i < found->size() && problem.empty(); ++i)
+      visit((*found)[i], fmt::format("{}[{}]", path(field), i));
+  }
+
+  void refuse(std::string_view field, const std::string &why) {
+    std::string place = path(field);
+    if (problem.empty())
+      problem = place.empty() ? why : place + ": " + why;
+  }
+
+private:
+  std::string path(std::string_view field) const {
+    return where.empty()   ? std::string(field)
+           : field.empty() ? where
+                           : fmt::format("{}.{}", where, field);
+  }
+
+  const Json &value;
+  std::string where;
+  std::string &problem;
+};
+
+class Reader {
+public:
+  explicit Reader(std::string name) { plan.name = std::move(name); }
+
+  Result<SavedPlan> run(const Json &json) {
+    // Another version may have other fields.
+    if (const Json *version =
+            json.is_object() && json.contains("schema_version")
+                ? &json["schema_version"]
+                : nullptr;
+        version && *version != schemaVersion)
+      return usage(plan.name,
+                   fmt::format("schema_version: found {}, expected {}",
+                               shown(*version), schemaVersion));
+    Fields fields(json, "",
+                  {"schema", "schema_version", "kernel", "kernel_hash",
+                   "target", "alias", "extents", "tuned", "keeping", "stages"},
+                  problem);
+    if (std::optional<std::string> schema = fields.text("schema", true);
+        schema && *schema != schemaName)
+      fields.refuse("schema", fmt::format("found \"{}\", expected \"{}\"",
+                                          *schema, schemaName));
+    fields.whole("schema_version", schemaVersion, true);
+    readSubject(fields);
+    if (std::optional<Keeping> keeping = fields.choice("keeping", keepings))
+      plan.choices.keeping = *keeping;
+    fields.list("stages", [&](const Json &stage, std::string where) {
+      readStage(stage, where);
+    });
+    if (!problem.empty())
+      return usage(plan.name, problem);
+    return std::move(plan);
+  }
+
+private:
+  void readSubject(Fields &fields) {
+    PlanSubject &subject = plan.subject;
+    subject.kernel = fields.text("kernel", true).value_or("");
+    subject.hash = fields.text("kernel_hash", true).value_or("");
+    subject.target = fields.text("target", true).value_or("");
+    subject.alias =
+        fields.choice("alias", aliases, true).value_or(AliasMode::Disjoint);
+    if (const Json *extents = fields.find("extents", true)) {
+      std::vector<std::string_view> dims;
+      if (extents->is_object())
+        for (const auto &[dim, extent] : extents->items())
+          dims.push_back(dim);
+      Fields each(*extents, "extents", dims, problem);
+      for (std::string_view dim : dims)
+        subject.extents.emplace_back(dim, each.whole(dim, 0).value_or(0));
+    }
+    if (const Json *tuned = fields.find("tuned")) {
+      Fields each(
+          *tuned, "tuned",
+          {"key", "cpu", "compiler", "chosen_seconds", "seconds", "noise"},
+          problem);
+      plan.tuned = TuneRecord{each.text("key", true).value_or(""),
+                              each.text("cpu", true).value_or(""),
+                              each.text("compiler", true).value_or(""),
+                              each.number("chosen_seconds"),
+                              each.number("seconds"),
+                              each.number("noise")};
+    }
+  }
+
+  void readStage(const Json &json, const std::string &where) {
+    Fields fields(json, where, {"grid", "programs_together", "nests"}, problem);
+    SavedStage stage;
+    stage.grid = fields.text("grid");
+    stage.together = fields.whole("programs_together", 1);
+    if (stage.together)
+      plan.choices.together[plan.stages.size()] = *stage.together;
+    fields.list("nests", [&](const Json &nest, std::string place) {
+      stage.nests.push_back(readNest(nest, place));
+    });
+    plan.stages.push_back(std::move(stage));
+  }
+
+  SavedNest readNest(const Json &json, const std::string &where) {
+    Fields fields(json, where,
+                  {"id", "computes", "space", "vector_dimension",
+                   "vectors_per_iteration", "rows_per_iteration",
+                   "packs_operand", "tail"},
+                  problem);
+    SavedNest nest;
+    nest.where = where;
+    nest.id = fields.whole("id", -1, true).value_or(0);
+    nest.computes = fields.text("computes");
+    nest.space = fields.text("space");
+    if (const Json *dim = fields.find("vector_dimension"))
+      nest.choice.vectorDim =
+          dim->is_null() ? "" : fields.text("vector_dimension").value_or("");
+    nest.choice.unroll = fields.whole("vectors_per_iteration", 1);
+    nest.choice.tileRows = fields.whole("rows_per_iteration", 1);
+    nest.choice.packs = fields.flag("packs_operand");
+    nest.choice.tail = fields.choice("tail", tails);
+    if (!plan.choices.nests.emplace(nest.id, nest.choice).second)
+      fields.refuse(
+          "id", fmt::format("found nest {} twice, expected it once", nest.id));
+    return nest;
+  }
+
+  SavedPlan plan;
+  std::string problem;
+};
+
+} // namespace
+
+std::string_view name(AliasMode alias) {
+  for (const auto &[value, text] : aliases)
+    if (value == alias)
+      return text;
+  return "";
+}
+
+std::string writePlan(const Plan &plan, const PlanSubject &subject,
+                      const TuneRecord *tuned) {
+  Json json{{"schema", schemaName},     {"schema_version", schemaVersion},
+            {"kernel", subject.kernel}, {"kernel_hash", subject.hash},
+            {"target", subject.target}, {"alias", name(subject.alias)},
+            {"extents", Json::object()}};
+  for (const auto &[dim, extent] : subject.extents)
+    json["extents"][dim] = extent;
+  if (tuned)
+    json["tuned"] = {
+        {"key", tuned->key},           {"cpu", tuned->cpu},
+        {"compiler", tuned->compiler}, {"chosen_seconds", tuned->chosenSeconds},
+        {"seconds", tuned->seconds},   {"noise", tuned->noise}};
+  json["keeping"] = name(plan.keeping);
+  json["stages"] = Json::array();
+  std::set<int64_t> seen;
+  for (const StagePlan &stage : plan.stages) {
+    Json entry{{"grid", stage.grid},
+               {"programs_together", stage.order.together},
+               {"nests", Json::array()}};
+    for (const NestPlan &nest : stage.nests)
+      if (seen.insert(nest.id).second)
+        entry["nests"].push_back(nestJson(nest));
+    json["stages"].push_back(std::move(entry));
+  }
+  // Names of a text may hold any bytes; those that are no UTF-8 are replaced.
+  return json.dump(2, ' ', /*ensure_ascii=*/false,
+                   Json::error_handler_t::replace) +
+         "\n";
+}
+
+Result<PlanText> readPlanText(const std::string &path) {
+  Result<std::string> text = readTextFile(path);
+  if (!text)
+    return text.error();
+  return PlanText{path, std::move(*text)};
+}
+
+Result<SavedPlan> readPlan(const PlanText &text) {
+  Scan scan;
+  if (!Json::sax_parse(text.text, &scan))
+    return usage(text.name, scan.problem);
+  return Reader(text.name).run(
+      Json::parse(text.text, nullptr, /*allow_exceptions=*/false));
+}
+
+} // namespace tessera

@@ -1,0 +1,410 @@
+//===- plan_file_test.cpp - Saved plans are read back and applied ---------===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "driver/plan_file.h"
+#include "kernels/table.h"
+#include "session/session.h"
+#include "tessera/dsl.h"
+
+#include <gmock/gmock.h>
+
+namespace tessera {
+namespace {
+
+using testing::HasSubstr;
+
+/// A compilation of an operator, its plan as text and its machine code.
+struct Made {
+  std::string summary;
+  std::string source;
+  std::string text;
+  std::string object;
+  std::shared_ptr<const Plan> plan;
+};
+
+Result<Made> make(std::string_view op, const kernels::Dims &dims,
+                  const std::string &plan = "", Isa isa = Isa::Avx2) {
+  session::RunRequest request;
+  request.dims = dims;
+  request.isa = isa;
+  if (!plan.empty())
+    request.savedPlan = PlanText{"p.json", plan};
+  Result<session::Compilation> made =
+      session::compileOperator(*kernels::findOperator(op), request);
+  if (!made)
+    return made.error();
+  const CompiledKernel &kernel = made->kernel;
+  return Made{kernel.planSummary, kernel.planSource,
+              writePlan(*kernel.plan, *kernel.subject), kernel.object,
+              kernel.plan};
+}
+
+const kernels::Dims softmaxDims = {{"rows", 64}, {"cols", 100}};
+
+/// A plan of softmax.
+const std::string &softmaxPlan() {
+  static const std::string text = make("softmax", softmaxDims)->text;
+  return text;
+}
+
+std::string replaced(std::string text, const std::string &from,
+                     const std::string &to) {
+  size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << "no " << from << " in " << text;
+  if (at != std::string::npos)
+    text.replace(at, from.size(), to);
+  return text;
+}
+
+Error errorOf(const std::string &plan) {
+  Result<Made> made = make("softmax", softmaxDims, plan);
+  if (!made)
+    return made.error();
+  ADD_FAILURE() << "expected an error for " << plan;
+  return {};
+}
+
+/// The message for a plan of softmax that is no good at all.
+std::string damage(const std::string &plan) {
+  Error error = errorOf(plan);
+  EXPECT_EQ(error.code, "usage.plan") << error.message;
+  EXPECT_EQ(error.family, ErrorFamily::Usage);
+  EXPECT_THAT(error.message, testing::StartsWith("plan 'p.json': "));
+  return error.message;
+}
+
+/// The same for one that cannot be applied.
+std::string refusal(const std::string &plan) {
+  Error error = errorOf(plan);
+  EXPECT_EQ(error.code, "unsupported.plan") << error.message;
+  EXPECT_EQ(error.family, ErrorFamily::Unsupported);
+  return error.message;
+}
+
+//===----------------------------------------------------------------------===//
+// Round trips
+//===----------------------------------------------------------------------===//
+
+TEST(PlanFile, ReplaysToTheSameCode) {
+  const std::pair<const char *, kernels::Dims> cases[] = {
+      {"softmax", {{"rows", 64}, {"cols", 1000}}},
+      {"layer_norm", {{"rows", 7}, {"cols", 65}}},
+      {"gemm", {{"m", 128}, {"n", 64}, {"k", 512}}},
+      {"transpose", {{"rows", 33}, {"cols", 65}}},
+      {"arg_max", {{"rows", 9}, {"cols", 130}}},
+      {"copy", {{"rows", 1}, {"cols", 1}}},
+  };
+  for (const auto &[op, dims] : cases)
+    for (Isa isa : {Isa::X86_64, Isa::Avx2, Isa::Avx512}) {
+      Result<Made> first = make(op, dims, "", isa);
+      ASSERT_TRUE(first) << op << ": " << first.error().str();
+      Result<Made> again = make(op, dims, first->text, isa);
+      ASSERT_TRUE(again) << op << ": " << again.error().str();
+      EXPECT_EQ(again->source, "file");
+      EXPECT_EQ(again->summary, first->summary) << op;
+      EXPECT_EQ(again->text, first->text) << op;
+      EXPECT_EQ(again->object, first->object) << op;
+    }
+}
+
+TEST(PlanFile, ReplaysEveryCandidate) {
+  for (std::string_view op : {"softmax", "residual_layer_norm"}) {
+    Result<Made> searched = make(op, softmaxDims);
+    ASSERT_TRUE(searched) << searched.error().str();
+    EXPECT_EQ(searched->source, "search");
+    size_t replayed = 0;
+    for (const PlanCandidate &candidate : searched->plan->candidates) {
+      if (!candidate.nanoseconds)
+        continue;
+      session::RunRequest request;
+      request.dims = softmaxDims;
+      request.isa = Isa::Avx2;
+      request.choices = std::make_shared<const PlanChoices>(candidate.choices);
+      Result<session::Compilation> made =
+          session::compileOperator(*kernels::findOperator(op), request);
+      ASSERT_TRUE(made) << made.error().str();
+      EXPECT_EQ(made->kernel.planSource, "request");
+      std::string text = writePlan(*made->kernel.plan, *made->kernel.subject);
+      Result<Made> again = make(op, softmaxDims, text);
+      ASSERT_TRUE(again) << candidate.what << ": " << again.error().str();
+      EXPECT_EQ(again->object, made->kernel.object) << candidate.what;
+      ++replayed;
+    }
+    EXPECT_GT(replayed, 3u);
+  }
+}
+
+// What a file leaves out, the planner decides, without a search.
+TEST(PlanFile, MayFixAPart) {
+  Result<Made> made = make("softmax", softmaxDims);
+  ASSERT_TRUE(made);
+  std::string head = made->text.substr(0, made->text.find("  \"keeping\""));
+  Result<Made> bare = make("softmax", softmaxDims, head + "\"stages\": []}");
+  ASSERT_TRUE(bare) << bare.error().str();
+  EXPECT_EQ(bare->summary.find(" x2;"), std::string::npos) << bare->summary;
+  Result<Made> one = make("softmax", softmaxDims,
+                          head + "\"stages\": [{\"nests\": [{\"id\": 7, "
+                                 "\"vectors_per_iteration\": 3}]}]}");
+  ASSERT_TRUE(one) << one.error().str();
+  EXPECT_THAT(one->summary, HasSubstr("reduce max over +cols (cols x8 x3)"));
+}
+
+TEST(PlanFile, EditsChangeTheCode) {
+  auto edited = [](const std::string &text) {
+    Result<Made> made = make("softmax", softmaxDims, text);
+    EXPECT_TRUE(made) << made.error().str();
+    return made ? *made : Made();
+  };
+  const Made original = edited(softmaxPlan());
+  const std::string &text = original.text;
+  std::string together =
+      text.find("\"programs_together\": 4") != text.npos ? "4" : "2";
+  Made fewer = edited(replaced(text, "\"programs_together\": " + together,
+                               "\"programs_together\": 1"));
+  EXPECT_THAT(fewer.summary, testing::StartsWith("parallel rows;"));
+  EXPECT_NE(fewer.object, original.object);
+  Made scalar =
+      edited(replaced(text, "\"tail\": \"mask\"", "\"tail\": \"scalar\""));
+  EXPECT_NE(scalar.object, original.object);
+
+  // Contractions: rows, vectors and packing.
+  const kernels::Dims dims = {{"m", 128}, {"n", 64}, {"k", 512}};
+  Result<Made> gemm = make("gemm", dims);
+  ASSERT_TRUE(gemm);
+  EXPECT_THAT(gemm->summary, HasSubstr("m_block x6, packed)"));
+  Result<Made> rows = make("gemm", dims,
+                           replaced(gemm->text, "\"rows_per_iteration\": 6",
+                                    "\"rows_per_iteration\": 4"));
+  ASSERT_TRUE(rows) << rows.error().str();
+  EXPECT_THAT(rows->summary, HasSubstr("m_block x4, packed)"));
+  // The copy is a nest, too, which goes with it.
+  std::string head = gemm->text.substr(0, gemm->text.find("  \"keeping\""));
+  Result<Made> unpacked = make("gemm", dims,
+                               head + "\"stages\": [{\"nests\": [{\"id\": 18, "
+                                      "\"packs_operand\": false}]}]}");
+  ASSERT_TRUE(unpacked) << unpacked.error().str();
+  EXPECT_THAT(unpacked->summary, HasSubstr("m_block x6)"));
+}
+
+//===----------------------------------------------------------------------===//
+// Plans for something else
+//===----------------------------------------------------------------------===//
+
+TEST(PlanFile, IsForOneCompilation) {
+  auto messageFor = [](std::string_view op, const kernels::Dims &dims,
+                       Isa isa) {
+    Result<Made> made = make(op, dims, softmaxPlan(), isa);
+    EXPECT_FALSE(made);
+    EXPECT_EQ(made.error().code, "usage.plan");
+    return made.error().message;
+  };
+  EXPECT_THAT(messageFor("copy", softmaxDims, Isa::Avx2),
+              HasSubstr("kernel: found 'softmax', expected 'copy'"));
+  EXPECT_THAT(messageFor("softmax", softmaxDims, Isa::Avx512),
+              HasSubstr("target: found avx2, expected avx512"));
+  EXPECT_THAT(messageFor("softmax", {{"rows", 8}, {"cols", 100}}, Isa::Avx2),
+              HasSubstr("extents: found rows=64,cols=100, expected "
+                        "rows=8,cols=100"));
+  EXPECT_THAT(damage(replaced(softmaxPlan(), "disjoint", "in-place")),
+              HasSubstr("alias: found in-place, expected disjoint"));
+  EXPECT_THAT(damage(replaced(softmaxPlan(), "\"kernel_hash\": \"",
+                              "\"kernel_hash\": \"0")),
+              HasSubstr("kernel_hash: found 0"));
+  EXPECT_THAT(damage(replaced(softmaxPlan(), "\"schema_version\": 1",
+                              "\"schema_version\": 2")),
+              HasSubstr("schema_version: found 2, expected 1"));
+  EXPECT_THAT(damage(replaced(softmaxPlan(), "tessera-plan", "tessera-bench")),
+              HasSubstr("schema: found \"tessera-bench\", expected "
+                        "\"tessera-plan\""));
+}
+
+//===----------------------------------------------------------------------===//
+// Damage
+//===----------------------------------------------------------------------===//
+
+TEST(PlanFile, DamageIsNamedAndPlaced) {
+  const std::string text = softmaxPlan();
+  EXPECT_THAT(damage("{"), HasSubstr("found no JSON, expected a saved plan: "
+                                     "line 1, column 2"));
+  EXPECT_THAT(damage("[]"), HasSubstr("found [], expected an object"));
+  EXPECT_THAT(damage("{}"), HasSubstr("schema: found no such field"));
+  EXPECT_THAT(damage("\xff"), HasSubstr("found no JSON"));
+  EXPECT_THAT(damage(text + "x"), HasSubstr("found no JSON"));
+  EXPECT_THAT(damage(std::string(100000, '[')),
+              HasSubstr("more than 16 levels of nesting"));
+  for (size_t size = 0; size + 2 < text.size(); size += 7)
+    if (size > 0)
+      damage(text.substr(0, size));
+
+  EXPECT_THAT(damage(replaced(text, "\"keeping\"", "\"kept\"")),
+              HasSubstr("kept: found an unknown field, expected one of "));
+  EXPECT_THAT(damage(replaced(text, "\"tail\"", "\"tails\"")),
+              HasSubstr("stages[0].nests[0].tails: found an unknown field"));
+  EXPECT_THAT(damage(replaced(text, "\"tail\"", "\"id\"")),
+              HasSubstr("stages[0].nests[0].id: found the field twice"));
+  EXPECT_THAT(damage(replaced(text, "\"id\": 10", "\"id\": 7")),
+              HasSubstr("stages[0].nests[1].id: found nest 7 twice"));
+  EXPECT_THAT(damage(replaced(text, "\"id\": 10", "\"id\": 1000")),
+              HasSubstr("stages[0].nests[1].id: found 1000, expected one of "
+                        "7 (reduce max), 10 ("));
+  EXPECT_THAT(damage(replaced(text, "\"id\": 10,", "")),
+              HasSubstr("stages[0].nests[1].id: found no such field"));
+  EXPECT_THAT(damage(replaced(text, "\"reduce max\"", "\"reduce min\"")),
+              HasSubstr("stages[0].nests[0].computes: found 'reduce min', "
+                        "expected 'reduce max'"));
+  EXPECT_THAT(
+      damage(replaced(text, "\"space\": \"+cols\"", "\"space\": \"cols\"")),
+      HasSubstr("stages[0].nests[0].space: found 'cols', expected "
+                "'+cols'"));
+  EXPECT_THAT(damage(replaced(text, "\"grid\": \"rows\"", "\"grid\": \"\"")),
+              HasSubstr("stages[0].grid: found null, expected 'rows'"));
+  EXPECT_THAT(damage(replaced(text, "\"stages\": [", "\"stages\": [{}, ")),
+              HasSubstr("stages: found 2, expected 1"));
+  EXPECT_THAT(damage(replaced(text, "\"tail\": \"mask\"", "\"tail\": 3")),
+              HasSubstr("nests[0].tail: found 3, expected mask or scalar"));
+  EXPECT_THAT(damage(replaced(text, "\"packs_operand\": false",
+                              "\"packs_operand\": 0")),
+              HasSubstr("packs_operand: found 0, expected true or false"));
+  EXPECT_THAT(damage(replaced(text, "\"rows_per_iteration\": 1",
+                              "\"rows_per_iteration\": 0")),
+              HasSubstr("rows_per_iteration: found 0, expected a whole number "
+                        "from 1"));
+  EXPECT_THAT(damage(replaced(text, "\"rows_per_iteration\": 1",
+                              "\"rows_per_iteration\": 18446744073709551615")),
+              HasSubstr("expected a whole number"));
+  EXPECT_THAT(damage(replaced(text, "\"rows_per_iteration\": 1",
+                              "\"rows_per_iteration\": 1.5")),
+              HasSubstr("found 1.5, expected a whole number"));
+  EXPECT_THAT(
+      damage(replaced(text, "\"keeping\": \"all\"", "\"keeping\": \"most\"")),
+      HasSubstr("keeping: found \"most\", expected all or expensive or "
+                "required"));
+}
+
+TEST(PlanFile, DamagedSubjectsAreNamed) {
+  const std::string text = softmaxPlan();
+  EXPECT_THAT(
+      damage(replaced(text, "\"extents\": {", "\"extents\": 3, \"x\": {")),
+      HasSubstr("x: found an unknown field"));
+  EXPECT_THAT(damage(replaced(text, "\"rows\": 64", "\"rows\": \"64\"")),
+              HasSubstr("extents.rows: found \"64\", expected a whole number"));
+  EXPECT_THAT(
+      damage(replaced(text, "\"keeping\"", "\"tuned\": {}, \"keeping\"")),
+      HasSubstr("tuned.key: found no such field"));
+}
+
+TEST(PlanFile, AnyBytesAreAnswered) {
+  const std::string text = softmaxPlan();
+  uint64_t state = 1;
+  for (size_t i = 0; i < 5000; ++i) {
+    std::string broken = text;
+    for (int change = 0; change < 2; ++change) {
+      state = state * 6364136223846793005u + 1442695040888963407u;
+      broken[(state >> 33) % broken.size()] = static_cast<char>(state >> 24);
+    }
+    Result<SavedPlan> plan = readPlan({"p.json", broken});
+    if (!plan)
+      EXPECT_EQ(plan.error().code, "usage.plan");
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Decisions that cannot be applied
+//===----------------------------------------------------------------------===//
+
+/// The plan with every "vectors_per_iteration" replaced, and so on.
+std::string withField(std::string text, const std::string &field,
+                      const std::string &value) {
+  std::string key = "\"" + field + "\": ";
+  size_t at = text.find(key);
+  EXPECT_NE(at, std::string::npos);
+  size_t end = text.find_first_of(",\n", at);
+  return text.replace(at, end - at, key + value);
+}
+
+TEST(PlanFile, WhatCannotBeAppliedIsNamed) {
+  const std::string text = softmaxPlan();
+  EXPECT_THAT(refusal(withField(text, "vectors_per_iteration", "64")),
+              HasSubstr("stages[0].nests[0]: nest 7 (reduce max), "
+                        "vectors_per_iteration: found 64, expected 1 to "));
+  EXPECT_THAT(refusal(withField(text, "vector_dimension", "\"depth\"")),
+              HasSubstr("nest 7 (reduce max), vector_dimension: found 'depth', "
+                        "expected 'cols': "));
+  EXPECT_THAT(refusal(withField(text, "vector_dimension", "null")),
+              HasSubstr("vector_dimension: found null, expected 'cols': a nest "
+                        "that can fill lanes does"));
+  EXPECT_THAT(refusal(withField(text, "rows_per_iteration", "2")),
+              HasSubstr("rows_per_iteration: found 2, expected 1: "));
+  EXPECT_THAT(refusal(withField(text, "packs_operand", "true")),
+              HasSubstr("packs_operand: found true, expected false: "));
+  EXPECT_THAT(refusal(withField(text, "programs_together", "100")),
+              HasSubstr("stages[0].programs_together: found 100, expected 1 to "
+                        "8: there are too few programs"));
+}
+
+TEST(PlanFile, AnOrderOfEvaluationIsNoChoice) {
+  Kernel prefix =
+      kernel("prefix", "x, y", [](View<const Float, 2> x, View<Float, 2> y) {
+        Dim row = dim("row", x.extent(0)), col = dim("col", x.extent(1));
+        for (auto i : parallel(row))
+          store(y(i, col), cumsum(load(x(i, col)), col));
+      });
+  Result<Program> program = Program::fromKernel(prefix, {});
+  ASSERT_TRUE(program) << program.error().str();
+  CompileRequest request;
+  request.isa = Isa::Avx2;
+  request.extents = {{64, 100}, {64, 100}};
+  Result<CompiledKernel> made = program->compile(request);
+  ASSERT_TRUE(made) << made.error().str();
+  std::string text = writePlan(*made->plan, *made->subject);
+  request.savedPlan =
+      PlanText{"p.json", withField(text, "programs_together", "2")};
+  Result<CompiledKernel> again = program->compile(request);
+  ASSERT_FALSE(again);
+  EXPECT_THAT(again.error().message,
+              HasSubstr("programs_together: found 2, expected 1: the body has "
+                        "parts that run one element after another"));
+}
+
+// The author's pins come first.
+TEST(PlanFile, APinIsNotOverruled) {
+  Kernel rowSum =
+      kernel("row_sum", "x, y", [](View<const Float, 2> x, View<Float, 1> y) {
+        Dim row = dim("row", x.extent(0)), col = dim("col", x.extent(1));
+        for (auto i : parallel(row))
+          store(y(i), sum(load(x(i, col)), col));
+      });
+  Schedule pins;
+  pins.unroll = 3;
+  pins.tail = "mask";
+  Result<Program> program = Program::fromKernel(rowSum.schedule(pins), {});
+  ASSERT_TRUE(program) << program.error().str();
+  CompileRequest request;
+  request.isa = Isa::Avx2;
+  request.extents = {{5, 1000}, {5}};
+  Result<CompiledKernel> made = program->compile(request);
+  ASSERT_TRUE(made) << made.error().str();
+  const std::string text = writePlan(*made->plan, *made->subject);
+  request.savedPlan = PlanText{"p.json", text};
+  Result<CompiledKernel> same = program->compile(request);
+  ASSERT_TRUE(same) << same.error().str();
+  EXPECT_EQ(same->object, made->object);
+  for (const auto &[field, value, message] :
+       {std::tuple("vectors_per_iteration", "4", "found 4, expected 3"),
+        {"tail", "\"scalar\"", "found scalar, expected mask"}}) {
+    request.savedPlan->text = withField(text, field, value);
+    Result<CompiledKernel> other = program->compile(request);
+    ASSERT_FALSE(other) << field;
+    EXPECT_EQ(other.error().code, "unsupported.plan");
+    EXPECT_THAT(other.error().message, HasSubstr(message));
+    EXPECT_THAT(other.error().message,
+                HasSubstr("the kernel's schedule fixes it"));
+  }
+}
+
+} // namespace
+} // namespace tessera
