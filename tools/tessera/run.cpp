@@ -233,7 +233,7 @@ Result<int> run(RunOptions options) {
                                                Json::error_handler_t::replace));
         !status)
       return status.error();
-  if (compiled->compiled())
+  if (compiled->compiled() && !failed)
     if (Result<void> status =
             writePlanFile(options.common, *compiled->compiled());
         !status)

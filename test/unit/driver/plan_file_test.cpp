@@ -12,6 +12,8 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 namespace tessera {
 namespace {
 
@@ -45,10 +47,22 @@ Result<Made> make(std::string_view op, const kernels::Dims &dims,
 
 const kernels::Dims softmaxDims = {{"rows", 64}, {"cols", 100}};
 
+const Made &softmax() {
+  static const Made made = *make("softmax", softmaxDims);
+  return made;
+}
+
 /// A plan of softmax.
-const std::string &softmaxPlan() {
-  static const std::string text = make("softmax", softmaxDims)->text;
-  return text;
+const std::string &softmaxPlan() { return softmax().text; }
+
+/// The number of a nest of the first stage.
+int64_t idOf(const Made &made, size_t nest) {
+  return made.plan->stages[0].nests[nest].id;
+}
+
+/// "\"id\": 7" for a nest of softmax.
+std::string idField(size_t nest) {
+  return "\"id\": " + std::to_string(idOf(softmax(), nest));
 }
 
 std::string replaced(std::string text, const std::string &from,
@@ -147,8 +161,9 @@ TEST(PlanFile, MayFixAPart) {
   ASSERT_TRUE(bare) << bare.error().str();
   EXPECT_EQ(bare->summary.find(" x2;"), std::string::npos) << bare->summary;
   Result<Made> one = make("softmax", softmaxDims,
-                          head + "\"stages\": [{\"nests\": [{\"id\": 7, "
-                                 "\"vectors_per_iteration\": 3}]}]}");
+                          head + "\"stages\": [{\"nests\": [{" + idField(0) +
+                              ", "
+                              "\"vectors_per_iteration\": 3}]}]}");
   ASSERT_TRUE(one) << one.error().str();
   EXPECT_THAT(one->summary, HasSubstr("reduce max over +cols (cols x8 x3)"));
 }
@@ -182,10 +197,17 @@ TEST(PlanFile, EditsChangeTheCode) {
   ASSERT_TRUE(rows) << rows.error().str();
   EXPECT_THAT(rows->summary, HasSubstr("m_block x4, packed)"));
   // The copy is a nest, too, which goes with it.
+  const std::vector<NestPlan> &nests = gemm->plan->stages[0].nests;
+  auto contraction =
+      std::find_if(nests.begin(), nests.end(), [](const NestPlan &nest) {
+        return nest.packedOperand >= 0;
+      });
+  ASSERT_NE(contraction, nests.end());
   std::string head = gemm->text.substr(0, gemm->text.find("  \"keeping\""));
   Result<Made> unpacked = make("gemm", dims,
-                               head + "\"stages\": [{\"nests\": [{\"id\": 18, "
-                                      "\"packs_operand\": false}]}]}");
+                               head + "\"stages\": [{\"nests\": [{\"id\": " +
+                                   std::to_string(contraction->id) +
+                                   ", \"packs_operand\": false}]}]}");
   ASSERT_TRUE(unpacked) << unpacked.error().str();
   EXPECT_THAT(unpacked->summary, HasSubstr("m_block x6)"));
 }
@@ -246,12 +268,14 @@ TEST(PlanFile, DamageIsNamedAndPlaced) {
               HasSubstr("stages[0].nests[0].tails: found an unknown field"));
   EXPECT_THAT(damage(replaced(text, "\"tail\"", "\"id\"")),
               HasSubstr("stages[0].nests[0].id: found the field twice"));
-  EXPECT_THAT(damage(replaced(text, "\"id\": 10", "\"id\": 7")),
-              HasSubstr("stages[0].nests[1].id: found nest 7 twice"));
-  EXPECT_THAT(damage(replaced(text, "\"id\": 10", "\"id\": 1000")),
-              HasSubstr("stages[0].nests[1].id: found 1000, expected one of "
-                        "7 (reduce max), 10 ("));
-  EXPECT_THAT(damage(replaced(text, "\"id\": 10,", "")),
+  EXPECT_THAT(damage(replaced(text, idField(1), idField(0))),
+              HasSubstr("stages[0].nests[1].id: found nest " +
+                        std::to_string(idOf(softmax(), 0)) + " twice"));
+  EXPECT_THAT(damage(replaced(text, idField(1), "\"id\": 1000")),
+              HasSubstr("stages[0].nests[1].id: found 1000, expected one of " +
+                        std::to_string(idOf(softmax(), 0)) +
+                        " (reduce max), "));
+  EXPECT_THAT(damage(replaced(text, idField(1) + ",", "")),
               HasSubstr("stages[0].nests[1].id: found no such field"));
   EXPECT_THAT(damage(replaced(text, "\"reduce max\"", "\"reduce min\"")),
               HasSubstr("stages[0].nests[0].computes: found 'reduce min', "
@@ -328,12 +352,14 @@ std::string withField(std::string text, const std::string &field,
 
 TEST(PlanFile, WhatCannotBeAppliedIsNamed) {
   const std::string text = softmaxPlan();
+  const std::string first =
+      "nest " + std::to_string(idOf(softmax(), 0)) + " (reduce max), ";
   EXPECT_THAT(refusal(withField(text, "vectors_per_iteration", "64")),
-              HasSubstr("stages[0].nests[0]: nest 7 (reduce max), "
+              HasSubstr("stages[0].nests[0]: " + first +
                         "vectors_per_iteration: found 64, expected 1 to "));
   EXPECT_THAT(refusal(withField(text, "vector_dimension", "\"depth\"")),
-              HasSubstr("nest 7 (reduce max), vector_dimension: found 'depth', "
-                        "expected 'cols': "));
+              HasSubstr(first + "vector_dimension: found 'depth', "
+                                "expected 'cols': "));
   EXPECT_THAT(refusal(withField(text, "vector_dimension", "null")),
               HasSubstr("vector_dimension: found null, expected 'cols': a nest "
                         "that can fill lanes does"));

@@ -55,8 +55,9 @@ protected:
   static std::string storeOther(const RunRequest &request) {
     RunRequest other = request;
     PlanChoices choices;
-    for (int64_t id : {7, 10, 16})
-      choices.nests[id].unroll = 1;
+    for (const NestPlan &nest : compiled(other).kernel.plan->stages[0].nests)
+      choices.nests[nest.id].unroll = 1;
+    other.useTunedPlans = false;
     other.choices = std::make_shared<const PlanChoices>(choices);
     Compilation made = compiled(other);
     Result<std::string> path =
