@@ -25,7 +25,7 @@ namespace tessera::support {
 
 namespace {
 
-constexpr std::array<EnvEntry, 11> table = {{
+constexpr std::array<EnvEntry, 12> table = {{
     {EnvVariable::Log, "TESSERA_LOG", "0 or 1",
      "prints one line per launch to standard error, in the form of a command "
      "that repeats it; off when unset",
