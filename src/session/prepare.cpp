@@ -217,6 +217,7 @@ Result<void> CompiledOperator::State::makeArguments() {
 CompileRequest CompiledOperator::State::compileRequest() const {
   CompileRequest compile;
   compile.choices = request.choices;
+  compile.machine = request.machine;
   compile.savedPlan = request.savedPlan;
   compile.useTunedPlans = request.useTunedPlans;
   compile.isa = request.isa;

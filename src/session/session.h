@@ -70,6 +70,8 @@ struct RunRequest {
   /// A plan to apply instead of searching one, and whether tuned ones are
   /// looked for (driver/program.h).
   std::shared_ptr<const PlanChoices> choices = {};
+  /// What code costs where it is to run (driver/program.h).
+  const Machine *machine = nullptr;
   std::optional<PlanText> savedPlan = {};
   bool useTunedPlans = true;
   /// Strides of an array in elements, by name; absent ones are dense.

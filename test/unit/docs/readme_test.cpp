@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../planned_machine.h"
 #include "pages.h"
 
 #include "session/session.h"
@@ -82,17 +83,19 @@ TEST(Readme, ShowsThePlans) {
               std::string::npos)
         << "README.md should show plan: " << compiled->kernel.planSummary;
   };
-  expectShown(session::compileOperator(
-      *kernels::findOperator("softmax"),
-      {.dims = {{"rows", 17}, {"cols", 65}}, .isa = Isa::Avx512},
-      session::Assume::Dense));
+  expectShown(session::compileOperator(*kernels::findOperator("softmax"),
+                                       {.dims = {{"rows", 17}, {"cols", 65}},
+                                        .isa = Isa::Avx512,
+                                        .machine = plannedMachine()},
+                                       session::Assume::Dense));
   Result<Program> program =
       Program::fromFile(TESSERA_SOURCE_DIR "/examples/my_kernel.mlir");
   ASSERT_TRUE(program.ok()) << program.error().str();
-  expectShown(session::compileProgram(
-      std::move(*program),
-      {.dims = {{"row", 16}, {"col", 300}}, .isa = Isa::Avx512},
-      session::Assume::Dense));
+  expectShown(session::compileProgram(std::move(*program),
+                                      {.dims = {{"row", 16}, {"col", 300}},
+                                       .isa = Isa::Avx512,
+                                       .machine = plannedMachine()},
+                                      session::Assume::Dense));
 }
 
 /// The part of an error that does not depend on where the source lies.

@@ -7,6 +7,8 @@
 
 #include "stages.h"
 
+#include "../planned_machine.h"
+
 #include <algorithm>
 #include <cstring>
 #include <elf.h>
@@ -28,6 +30,9 @@ template <typename Visit> void forEachLine(std::string_view text, Visit visit) {
 template <typename Compile>
 Emitted emitWith(session::RunRequest request, Compile compile) {
   Emitted result;
+  // Plans must not depend on the machine that tests them.
+  if (!request.machine)
+    request.machine = plannedMachine();
   for (const char *stage : {"tile", "loops", "llvm", "asm"})
     result.text[stage];
   request.stageText = [&](const char *stage, std::string text) {
