@@ -10,8 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../planned_machine.h"
 #include "pages.h"
+#include "test/unit/planned_machine.h"
 
 #include "session/session.h"
 #include "tessera/compile.h"

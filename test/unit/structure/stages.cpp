@@ -7,7 +7,7 @@
 
 #include "stages.h"
 
-#include "../planned_machine.h"
+#include "test/unit/planned_machine.h"
 
 #include <algorithm>
 #include <cstring>
