@@ -18,9 +18,9 @@ namespace tessera::bench {
 /// The processors this process may use, in order.
 std::vector<int> allowedProcessors();
 
-/// Processor, caches, clocks, memory, system, instruction level, the description
-/// of the machine that plans are made with. `machine` is a
-/// short name; empty for one made of the processor's ("amd-epyc-9b14-2").
+/// Processor, caches, clocks, memory, system, instruction level, and the
+/// description of the machine that plans are made with. `machine` is a short
+/// name; empty for one made of the processor's ("amd-epyc-9b14-2").
 nlohmann::json describeEnvironment(const std::string &machine);
 
 /// The git revision of the sources, and whether they differ from it. From the

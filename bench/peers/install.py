@@ -373,7 +373,9 @@ def install_native(name, source, folder, environments, progress):
                   *head_words(source, "libraries"))]
     # A bundle has the headers of request.h beside it.
     try:
+        # The program that loads it may bring an older C++ library.
         run([compiler, "-O2", "-std=c++20", "-shared", "-fPIC",
+             "-static-libstdc++", "-static-libgcc",
              f"-I{HERE.parent.parent}", "-isystem", HERE / "native/include",
              source, "-o", library, *libraries], log, progress, "compiling")
     except Missing as error:

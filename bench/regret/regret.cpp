@@ -134,6 +134,7 @@ Result<Row> measure(const bench::RowSpec &spec, const Options &options,
     return isa.error();
   request.isa = *isa;
   request.validate = false;
+  request.useTunedPlans = false;
   Result<session::CompiledOperator> chosen =
       session::CompiledOperator::create(*op, request);
   if (!chosen)

@@ -12,8 +12,7 @@
 //    where they stand; they are evaluated, element by element, inside the loop
 //    nests of their consumers;
 //  - roots (stores, reductions, scans, contractions, sorts, and values that
-//  must
-//    be kept in a buffer) each need a loop nest over their index space.
+//    must be kept in a buffer) each need a loop nest over their index space.
 //
 // A phase is one loop nest that serves one or more roots over the same index
 // space. A root joins the phase that is being formed when it does not need a

@@ -88,7 +88,7 @@ private:
         cast<tile::ViewType>(kernel.getBody().getArgument(view).getType())
             .getElementType();
     int64_t bytes = (element.getIntOrFloatBitWidth() + 7) / 8;
-    return int64_t(std::min(elements, all)) * bytes;
+    return int64_t(std::min(std::min(elements, all) * double(bytes), 0x1p62));
   }
 
   /// How often the op runs.
@@ -337,7 +337,7 @@ void countRealized(ModuleOp module, const Target &target, tile::Tier tier,
                                step = constant(loop.getStep());
         fact.step = step.value_or(0);
         if (low && high && step && *step > 0)
-          fact.trips = std::max<int64_t>(0, (*high - *low + *step - 1) / *step);
+          fact.trips = *high > *low ? (*high - *low - 1) / *step + 1 : 0;
         fact.carried = loop.getInitArgs().size();
         numbers[op] = facts.loops.size();
         facts.loops.push_back(std::move(fact));

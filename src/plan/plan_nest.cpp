@@ -1,4 +1,4 @@
-//===- plan_nest.cpp - The default decisions for one loop nest ------------===//
+//===- plan_nest.cpp - The decisions for one loop nest --------------------===//
 //
 // Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -191,7 +191,7 @@ private:
       }
       // An access whose elements lie apart costs about as much as it has lanes.
       int64_t score = 2 + 4 * use.adjacent - 4 * use.apart;
-      if (score > 0)
+      if (score > 0 && use.adjacent > 0)
         plan.alternatives.vectorDims.push_back(dim.getValue().str());
       if (dim == choice.vectorDim && pins.vectorAxis.empty()) {
         bestScore = std::numeric_limits<int64_t>::max();
@@ -265,11 +265,9 @@ private:
         isChained || pins.unroll
             ? 1
             : std::min({vectors, mostResults(), int64_t(16)});
-    if (choice.unroll && !pins.unroll)
-      wanted =
-          std::clamp<int64_t>(*choice.unroll, 1, plan.alternatives.mostUnroll);
-    if (isChained)
-      wanted = 1;
+    if (choice.unroll)
+      wanted = *choice.unroll;
+    wanted = std::clamp<int64_t>(wanted, 1, plan.alternatives.mostUnroll);
     plan.unroll = pins.unroll ? pins.unroll : std::min(wanted, vectors);
     if (pins.unroll > 1 && isChained)
       plan.pinConflict =

@@ -1,5 +1,4 @@
-//===- plan_record.h - The record of what was decided ------------*- C++
-//-*-===//
+//===- plan_record.h - The record of what was decided -----------*- C++ -*-===//
 //
 // Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -128,7 +127,7 @@ struct PlanCandidate {
   /// "chosen", or a code that says why not.
   std::string code;
   /// Predicted time of the whole call on one thread; not known for what was not
-  /// admitted.
+  /// realized.
   std::optional<double> nanoseconds;
   /// Instructions of its code, functions expanded.
   int64_t instructions = 0;

@@ -64,6 +64,36 @@ std::optional<int64_t> upperOf(Value value) {
   return constantOf(value);
 }
 
+/// The iterations of a loop, as far as constants tell. The inner loop of a sum
+/// in blocks begins at the counter of the outer one and ends a constant
+/// distance after it, or with the row.
+double tripsOf(scf::ForOp loop) {
+  std::optional<int64_t> step = constantOf(loop.getStep());
+  if (!step || *step <= 0)
+    return unknownTrips;
+  auto count = [&](double length) {
+    return std::max(0.0, std::ceil(length / double(*step)));
+  };
+  std::optional<int64_t> lower = constantOf(loop.getLowerBound()),
+                         upper = upperOf(loop.getUpperBound());
+  if (lower && upper)
+    return count(double(*upper) - double(*lower));
+  auto minimum = loop.getUpperBound().getDefiningOp<arith::MinSIOp>();
+  if (!minimum)
+    return unknownTrips;
+  for (Value bound : minimum->getOperands()) {
+    auto sum = bound.getDefiningOp<arith::AddIOp>();
+    if (!sum)
+      continue;
+    for (unsigned side : {0, 1})
+      if (sum->getOperand(side) == loop.getLowerBound())
+        if (std::optional<int64_t> length =
+                constantOf(sum->getOperand(1 - side)))
+          return count(double(*length));
+  }
+  return unknownTrips;
+}
+
 /// A block: what one execution takes.
 struct Block {
   Counts counts;
@@ -345,13 +375,7 @@ private:
   /// Adds a loop to the block around it; returns its time.
   double addLoop(scf::ForOp loop, Block &outer) {
     Block body = priceBlock(*loop.getBody());
-    std::optional<int64_t> lower = constantOf(loop.getLowerBound()),
-                           upper = upperOf(loop.getUpperBound()),
-                           step = constantOf(loop.getStep());
-    double trips = unknownTrips;
-    if (lower && upper && step && *step > 0)
-      trips =
-          double(std::max<int64_t>(0, (*upper - *lower + *step - 1) / *step));
+    double trips = tripsOf(loop);
     // The counter, its comparison and the branch are one or two instructions.
     constexpr double control = 2;
     body.counts.instructions += control;
@@ -380,14 +404,11 @@ private:
     double repeats = 1;
     for (auto parent = loop->getParentOfType<scf::ForOp>(); parent;
          parent = parent->getParentOfType<scf::ForOp>()) {
-      std::optional<int64_t> lower = constantOf(parent.getLowerBound()),
-                             upper = upperOf(parent.getUpperBound()),
-                             step = constantOf(parent.getStep());
-      if (!lower && !parent->getParentOfType<scf::ForOp>())
+      // The loop over the programs is counted by its caller.
+      if (!constantOf(parent.getLowerBound()) &&
+          !parent->getParentOfType<scf::ForOp>())
         break;
-      repeats *= lower && upper && step && *step > 0
-                     ? double((*upper - *lower + *step - 1) / *step)
-                     : unknownTrips;
+      repeats *= tripsOf(parent);
     }
     return repeats;
   }

@@ -16,13 +16,14 @@
 //    iteration meanwhile because its reorder window is full.
 // The programs of a grid are the outermost loop. Memory is added by bytes: what
 // the kernel has to move comes from the level that holds all arrays, what it
-// reads again from the level that holds what one program
-// touches. Most of the shorter of computation and memory is hidden behind the
+// reads again from the level that holds what the programs that advance together
+// touch. Most of the shorter of computation and memory is hidden behind the
 // longer.
 //
-// Blind spots: register pressure and spills, addresses that conflict in a
-// cache, what ran before, other users of the machine, and how LLVM orders
-// instructions. docs/planner.md has its error.
+// Blind spots: register pressure and spills, stores to scratch memory beyond
+// the first-level cache, addresses that conflict in a cache, what ran before,
+// other users of the machine, and how LLVM orders instructions. docs/planner.md
+// has its error.
 //
 //===----------------------------------------------------------------------===//
 
@@ -81,7 +82,7 @@ struct StagePrice {
 std::vector<StagePrice> priceStages(mlir::ModuleOp module, const Target &target,
                                     const Machine &machine);
 
-/// The bytes that a stage's call has to move, and what one program touches.
+/// The bytes that a call has to move.
 struct Traffic {
   double read = 0;
   double written = 0;

@@ -13,6 +13,7 @@
 #include "fmt/format.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 
 using namespace mlir;
@@ -47,8 +48,11 @@ namespace {
 /// Code of more instructions is not admitted beside the default plan: it takes
 /// long to compile and leaves the caches of instructions.
 constexpr int64_t mostInstructions = 640;
-/// Kernels whose default plan is longer are not searched.
-constexpr int64_t longestSearched = 6000;
+/// Kernels whose default plan is longer are not searched, nor do those of more
+/// than the second number evaluate values again, which may multiply their code.
+constexpr int64_t longestSearched = 6000, longestEvaluatedAgain = 1500;
+/// Instructions of all candidates that are realized.
+constexpr int64_t searchBudget = 40000;
 /// Predictions that differ by less are not told apart.
 constexpr double margin = 0.98;
 
@@ -69,9 +73,20 @@ public:
 
   Result<SearchResult> run() {
     Result<Priced> base = price({}, "default");
-    if (!base)
-      return base.error();
+    if (!base) {
+      // What does not fit the scratch memory may be evaluated again instead.
+      Error first = base.error();
+      for (Keeping keeping : {Keeping::Expensive, Keeping::Required}) {
+        PlanChoices choices;
+        choices.keeping = keeping;
+        if (!base)
+          base = price(choices, whatOf(keeping));
+      }
+      if (!base)
+        return first;
+    }
     best = std::move(*base);
+    seen.emplace(keyOf(best), best);
     if (best.instructions <= longestSearched) {
       searchKeeping();
       searchVectorDims();
@@ -79,13 +94,9 @@ public:
       searchTail();
       searchTogether();
     } else {
-      result.candidates.push_back(
-          {fmt::format("any other plan: {} instructions are more than {}",
-                       best.instructions, longestSearched),
-           "search.size",
-           {},
-           0,
-           {}});
+      refuse(fmt::format("any other plan: {} instructions are more than {}",
+                         best.instructions, longestSearched),
+             "search.size", {});
     }
     result.candidates[best.index].code = "chosen";
     result.choices = best.choices;
@@ -99,6 +110,17 @@ private:
       made = std::make_unique<KernelAnalysis>(
           input.kernel, input.alias, input.extents, input.strides, keeping);
     return *made;
+  }
+
+  static const char *whatOf(Keeping keeping) {
+    return keeping == Keeping::Expensive ? "only expensive values are kept"
+                                         : "values are evaluated again";
+  }
+
+  /// Equal for plans that lead to the same code.
+  static std::string keyOf(const Priced &priced) {
+    return fmt::format("{} {} {:a}", priced.plan.summary(), priced.instructions,
+                       priced.nanoseconds);
   }
 
   Result<Priced> price(const PlanChoices &choices, std::string what) {
@@ -132,42 +154,54 @@ private:
     return priced;
   }
 
-  /// Looks at a candidate and takes it if it is better; returns it if it
-  /// differs from the best one and was admitted.
+  /// Looks at a candidate and takes it if it is better. Returns it, or the
+  /// equal one that was looked at before, if it was admitted.
   std::optional<Priced> consider(const PlanChoices &choices,
                                  const std::string &what) {
+    if (spent > searchBudget) {
+      if (!isOver)
+        refuse("further candidates", "search.budget", choices);
+      isOver = true;
+      return std::nullopt;
+    }
     Result<Priced> priced = price(choices, what);
     if (!priced) {
-      result.candidates.push_back({what, priced.error().code, {}, 0, choices});
+      refuse(what, priced.error().code, choices);
       return std::nullopt;
+    }
+    spent += priced->instructions;
+    auto [known, isNew] = seen.try_emplace(keyOf(*priced), *priced);
+    if (!isNew) {
+      result.candidates.pop_back();
+      return known->second;
     }
     PlanCandidate &entry = result.candidates.back();
-    if (priced->plan.summary() == best.plan.summary() &&
-        priced->instructions == best.instructions) {
-      // Nothing about it differs.
-      result.candidates.pop_back();
-      return std::nullopt;
-    }
     if (priced->instructions > std::max(mostInstructions, best.instructions)) {
       entry.code = "admission.instructions";
       return std::nullopt;
     }
-    if (priced->nanoseconds >= margin * best.nanoseconds) {
+    if (priced->nanoseconds >= margin * best.nanoseconds)
       entry.code =
           priced->nanoseconds > best.nanoseconds ? "cost.higher" : "cost.equal";
-      return *priced;
-    }
-    best = *priced;
+    else
+      best = *priced;
     return *priced;
+  }
+
+  /// Records what is not realized.
+  void refuse(const std::string &what, const std::string &code,
+              const PlanChoices &choices) {
+    result.candidates.push_back({what, code, {}, 0, choices});
   }
 
   void searchKeeping() {
     for (Keeping keeping : {Keeping::Expensive, Keeping::Required}) {
       PlanChoices choices = best.choices;
       choices.keeping = keeping;
-      consider(choices, keeping == Keeping::Expensive
-                            ? "only expensive values are kept"
-                            : "values are evaluated again");
+      if (best.instructions > longestEvaluatedAgain)
+        refuse(whatOf(keeping), "search.size", choices);
+      else
+        consider(choices, whatOf(keeping));
     }
   }
 
@@ -266,10 +300,10 @@ private:
         std::string what = fmt::format("{} programs together", together);
         // One more body is there for the programs that are left over.
         const int64_t bodies = together == 2 ? 1 : together / 2 + 1;
-        const int64_t expected = best.instructions / bodies * (together + 1);
+        const int64_t expected =
+            best.prices[stage].instructions / bodies * (together + 1);
         if (expected > mostInstructions) {
-          result.candidates.push_back(
-              {what, "admission.instructions", {}, expected, choices});
+          refuse(what, "admission.instructions", choices);
           break;
         }
         consider(choices, what);
@@ -298,6 +332,10 @@ private:
   std::unique_ptr<KernelAnalysis> analyses[3];
   SearchResult result;
   Priced best;
+  std::map<std::string, Priced> seen;
+  /// Instructions of the candidates so far, and whether that was too many.
+  int64_t spent = 0;
+  bool isOver = false;
 };
 
 } // namespace

@@ -7,8 +7,8 @@
 //
 // Purpose: realizes the candidates that a kernel has, prices each by its code
 // (price.h), and chooses. The candidates are enumerated in a fixed order and
-// every one is recorded with its price or the reason why it has none; nothing
-// depends on the clock, so equal kernels get equal plans.
+// every different one is recorded with its price or the reason why it has none;
+// nothing depends on the clock, so equal kernels get equal plans.
 //
 // The decisions are searched one after another, each with the best of those
 // before it: which values are kept; the vector dimension of each nest; vectors

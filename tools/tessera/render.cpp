@@ -12,8 +12,6 @@
 #include "fmt/format.h"
 #include "nlohmann/json.hpp"
 
-#include <unistd.h>
-
 using Json = nlohmann::ordered_json;
 
 namespace tessera::cli {
@@ -57,23 +55,6 @@ nlohmann::ordered_json measuredJson(const session::RunResult &result,
           {"bytes", bytes},
           {"gigabytes_per_second",
            static_cast<double>(bytes) / result.seconds / 1e9}};
-}
-
-std::string leftText(double seconds) {
-  return seconds < 90 ? fmt::format("{:.0f} s left", seconds)
-                      : fmt::format("{:.0f} min left", seconds / 60);
-}
-
-Progress::Progress() : isTerminal(isatty(STDERR_FILENO)) {}
-
-void Progress::show(const std::string &text) const {
-  if (isTerminal)
-    printError("\r\033[K{:.{}}", text, 100);
-}
-
-void Progress::clear() const {
-  if (isTerminal)
-    printError("\r\033[K");
 }
 
 namespace {

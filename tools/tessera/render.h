@@ -34,20 +34,6 @@ std::string renderReport(const std::string &report);
 nlohmann::ordered_json measuredJson(const session::RunResult &result,
                                     const WorkEstimate &work);
 
-/// "12 s left", "3 min left".
-std::string leftText(double seconds);
-
-/// One line on standard error that is rewritten, where that is a terminal.
-class Progress {
-public:
-  Progress();
-  void show(const std::string &text) const;
-  void clear() const;
-
-private:
-  bool isTerminal;
-};
-
 } // namespace tessera::cli
 
 #endif // TESSERA_TOOLS_TESSERA_RENDER_H

@@ -12,6 +12,7 @@
 
 #include "driver/plan_store.h"
 #include "tools/tessera/command_line.h"
+#include "tools/tessera/progress_line.h"
 #include "tools/tessera/render.h"
 
 #include "nlohmann/json.hpp"
@@ -158,7 +159,7 @@ public:
     Result<session::CompiledOperator> compiled = subject->prepare();
     if (!compiled)
       return compiled.error();
-    Progress progress;
+    ProgressLine progress;
     how.progress = [&](const session::TuneProgress &now) {
       progress.show(fmt::format(
           "{}{}, {}", now.step,

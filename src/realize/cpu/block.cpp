@@ -377,7 +377,9 @@ void Realizer::runParallel(tile::ParallelOp op, Value first, Value last) {
     total = emit.mul(total, extent(cast<StringAttr>(dim)));
   std::vector<Step> steps = analysis.phases.schedule(op.getBody().front());
   GridPlan order;
-  if (!checksOnly)
+  // Only the grids that are stages of their own: the others' programs do not
+  // stand in the plan one by one.
+  if (!checksOnly && last)
     order = planGrid(op, stage, steps, planning);
   if (last)
     plan.order = order;

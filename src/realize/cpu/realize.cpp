@@ -173,6 +173,8 @@ private:
                         "the grid has more than 2^63 programs");
       }
     } else {
+      realizer.plan.order.reasons.push_back(
+          {"programs.one", "the kernel is one program"});
       realizer.runBlock(body);
     }
     if (realizer.failure)
