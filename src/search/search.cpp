@@ -304,7 +304,12 @@ private:
             best.prices[stage].instructions / bodies * (together + 1);
         if (expected > mostInstructions) {
           refuse(what, "admission.instructions", choices);
-          break;
+          if (together > 2)
+            break;
+          // Fewer vectors per iteration may make room for them.
+          for (auto &[id, nest] : choices.nests)
+            nest.unroll.reset();
+          what += " with the default's vectors per iteration";
         }
         consider(choices, what);
         // More of them cannot help where these did not.
