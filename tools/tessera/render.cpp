@@ -151,13 +151,16 @@ private:
 
   void addCandidates() {
     for (const Json &candidate : report["plan"]["candidates"])
-      line(0, "looked at {}: {}{}, {} instructions", text(candidate["what"]),
+      line(0, "looked at {}: {}{}{}", text(candidate["what"]),
            text(candidate["code"]),
            candidate["predicted_seconds"].is_null()
                ? ""
                : ", predicted " +
                      timeText(candidate["predicted_seconds"].get<double>()),
-           text(candidate["instructions"]));
+           candidate["instructions"] == 0
+               ? ""
+               : fmt::format(", {} instructions",
+                             text(candidate["instructions"])));
   }
 
   void addLoops() {
