@@ -1,0 +1,126 @@
+//===- structure/search_test.cpp - What the search looks at ---------------===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "plan/plan_record.h"
+#include "stages.h"
+#include "tessera/dsl.h"
+#include "test/unit/planned_machine.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+namespace tessera::structuretest {
+namespace {
+
+std::shared_ptr<const Plan> planOf(const char *name, int64_t rows, int64_t cols,
+                                   Isa isa = Isa::Avx2) {
+  Result<session::Compilation> compiled = session::compileOperator(
+      *kernels::findOperator(name),
+      {.dims = rowsOf(rows, cols), .isa = isa, .machine = plannedMachine()});
+  EXPECT_TRUE(compiled.ok()) << compiled.error().str();
+  return compiled ? compiled->kernel.plan : nullptr;
+}
+
+const PlanCandidate *chosenOf(const Plan &plan) {
+  for (const PlanCandidate &candidate : plan.candidates)
+    if (candidate.code == "chosen")
+      return &candidate;
+  return nullptr;
+}
+
+TEST(Search, ChoosesOneOfSeveralAndSaysWhyNotTheOthers) {
+  std::shared_ptr<const Plan> plan = planOf("layer_norm", 64, 256);
+  ASSERT_TRUE(plan);
+  const PlanCandidate *chosen = chosenOf(*plan);
+  ASSERT_TRUE(chosen);
+  EXPECT_GT(plan->candidates.size(), 3u);
+  for (const PlanCandidate &candidate : plan->candidates) {
+    if (&candidate == chosen)
+      continue;
+    EXPECT_NE(candidate.code, "chosen") << candidate.what;
+    EXPECT_FALSE(candidate.code.empty()) << candidate.what;
+    // What was not taken is not much better by its own price.
+    if (candidate.nanoseconds && candidate.code.starts_with("cost.")) {
+      EXPECT_GE(*candidate.nanoseconds, 0.96 * *chosen->nanoseconds)
+          << candidate.what;
+    }
+  }
+}
+
+TEST(Search, EqualKernelsGetEqualPlans) {
+  std::shared_ptr<const Plan> first = planOf("softmax", 17, 65),
+                              second = planOf("softmax", 17, 65);
+  ASSERT_TRUE(first && second);
+  EXPECT_EQ(first->summary(), second->summary());
+  ASSERT_EQ(first->candidates.size(), second->candidates.size());
+  for (size_t i = 0; i < first->candidates.size(); ++i) {
+    EXPECT_EQ(first->candidates[i].what, second->candidates[i].what);
+    EXPECT_EQ(first->candidates[i].nanoseconds,
+              second->candidates[i].nanoseconds);
+  }
+}
+
+// Long sums are added up in blocks: a loop around the loop.
+TEST(Search, LongerRowsArePredictedToTakeLonger) {
+  double before = 0;
+  for (int64_t cols : {2048, 4096, 8192, 16384, 65536}) {
+    std::shared_ptr<const Plan> plan = planOf("row_sum", 4, cols);
+    ASSERT_TRUE(plan);
+    const PlanCandidate *chosen = chosenOf(*plan);
+    ASSERT_TRUE(chosen && chosen->nanoseconds);
+    EXPECT_GT(*chosen->nanoseconds, 1.5 * before) << cols;
+    before = *chosen->nanoseconds;
+    // A sum along the lanes needs several partial results.
+    ASSERT_EQ(plan->stages.size(), 1u);
+    EXPECT_GE(plan->stages[0].nests[0].unroll, 4) << cols;
+  }
+}
+
+// The exponentials of such a row do not fit the scratch memory of a program.
+TEST(Search, WhatDoesNotFitIsEvaluatedAgain) {
+  std::shared_ptr<const Plan> plan = planOf("softmax", 2, 2'200'000'000);
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(plan->keeping, Keeping::Required);
+}
+
+// Many nests: the search looks at as much as it may, and says where it ended.
+TEST(Search, HasABudget) {
+  Kernel many =
+      kernel("many", "x, y", [](View<const float, 2> x, View<float, 2> y) {
+        for (auto row : parallel(dim("rows", x.extent(0)))) {
+          Dim cols = dim("cols", x.extent(1));
+          Tile v = load(x(row, cols));
+          for (int i = 0; i < 60; ++i)
+            v = exp(v - max(v, cols));
+          store(y(row, cols), v);
+        }
+      });
+  Result<Program> program = Program::fromKernel(many, {});
+  ASSERT_TRUE(program.ok()) << program.error().str();
+  Result<session::Compilation> compiled = session::compileProgram(
+      std::move(*program),
+      {.dims = rowsOf(8, 96), .isa = Isa::Avx2, .machine = plannedMachine()});
+  ASSERT_TRUE(compiled.ok()) << compiled.error().str();
+  const Plan &plan = *compiled->kernel.plan;
+  int64_t instructions = 0;
+  std::set<std::string> codes;
+  for (const PlanCandidate &candidate : plan.candidates) {
+    instructions += candidate.instructions;
+    codes.insert(candidate.code);
+  }
+  EXPECT_LT(instructions, 60000);
+  EXPECT_TRUE(codes.count("search.size")) << "evaluating again multiplies code";
+  double search = 0;
+  for (const StageTime &time : compiled->kernel.times)
+    if (time.stage == "search")
+      search = time.seconds;
+  EXPECT_LT(search, 2);
+}
+
+} // namespace
+} // namespace tessera::structuretest
