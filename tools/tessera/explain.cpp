@@ -31,6 +31,13 @@ Result<std::string> measure(session::CompiledOperator &compiled) {
   Result<session::RunResult> result = compiled.run(values);
   if (!result)
     return result.error();
+  if (!result->problems.empty())
+    return Error{ErrorFamily::Internal,
+                 "internal.memory",
+                 fmt::format("the measured run of '{}' is wrong: {}",
+                             compiled.program().name(),
+                             result->problems.front()),
+                 {}};
   const CompiledKernel &kernel = *compiled.compiled();
   auto report = nlohmann::ordered_json::parse(kernel.report);
   report["measured"] = measuredJson(*result, kernel.work);
