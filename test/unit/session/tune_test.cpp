@@ -55,7 +55,8 @@ protected:
   static std::string storeOther(const RunRequest &request) {
     RunRequest other = request;
     PlanChoices choices;
-    for (const NestPlan &nest : compiled(other).kernel.plan->stages[0].nests)
+    const Compilation searched = compiled(other);
+    for (const NestPlan &nest : searched.kernel.plan->stages[0].nests)
       choices.nests[nest.id].unroll = 1;
     other.useTunedPlans = false;
     other.choices = std::make_shared<const PlanChoices>(choices);
