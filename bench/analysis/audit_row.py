@@ -19,6 +19,9 @@ from .suites import row_id
 HASHED_BYTES = 64  # Shorter inputs may be equal by chance.
 # Peers promise no error bound; they pass within this multiple of Tessera's.
 PEER_FACTOR = 16
+# A peer that is not timed was this many times slower than the fastest arm when
+# it was calibrated; half of that must hold for the figures of the rounds.
+SLOW_FACTOR = 20
 
 
 def describe(value):
@@ -70,6 +73,7 @@ class RowAudit:
                 self.check_evidence(arm, arrays)
         if not self.ended:
             self.check_inputs(arrays)
+        self.check_slow()
         self.check_copies()
         self.check_identity()
         self.check_status()
@@ -285,6 +289,27 @@ class RowAudit:
                              ("low", statistics.quantile(medians, 0.1)),
                              ("high", statistics.quantile(medians, 0.9))):
             self.expect(name, f"statistics.{field}", found.get(field), value)
+
+    def check_slow(self):
+        """Only a peer far behind may stay without samples for its time."""
+        fastest = min((statistics.median(medians)
+                       for medians in self.medians.values() if medians),
+                      default=None)
+        for arm in self.arms:
+            if arm["status"] != "slow":
+                continue
+            name, call = arm["name"], arm.get("callNanoseconds") or 0
+            if arm["role"] != "peer":
+                self.report(name, "status", "found 'slow', which only a peer "
+                            "may be")
+            if arm.get("samples"):
+                self.report(name, "samples", "found samples of an arm that was "
+                            "too slow to be timed")
+            if fastest is not None and call < SLOW_FACTOR / 2 * fastest:
+                self.report(name, "callNanoseconds", f"found {call}, expected "
+                            f"at least {SLOW_FACTOR / 2 * fastest:g}, "
+                            f"{SLOW_FACTOR // 2} times the fastest arm's, of a "
+                            "peer that is not timed")
 
     def check_copies(self):
         """The samples of a turn are never those of another turn."""

@@ -127,10 +127,11 @@ CHECKED = Record({"output": TEXT, "elements": COUNT, "compared": COUNT,
                   "factor": NUMBER, "hash": HASH})
 ARM = Record(
     {"name": TEXT, "role": one_of("subject", "control", "variant", "peer"),
-     "status": one_of("ok", "wrong", "failed", "unsupported", "missing"),
+     "status": one_of("ok", "wrong", "failed", "slow", "unsupported",
+                      "missing"),
      "boundary": BOUNDARY, "threads": POSITIVE},
     {"peer": TEXT, "why": TEXT, "version": TEXT, "mathMode": TEXT,
-     "identity": MapOf(ANY), "detail": ANY, "inner": POSITIVE,
+     "identity": MapOf(ANY), "detail": ANY, "inner": POSITIVE, "callNanoseconds": NUMBER,
      "samples": ListOf(ListOf(NUMBER)),
      "verification": Record({}, {"before": ListOf(CHECKED),
                                  "after": ListOf(CHECKED)}),

@@ -147,7 +147,8 @@ class PeerLine:
                 if arm["role"] == "peer" and
                 (arm.get("peer") or arm["name"]) == peer["name"]]
         self.counts = {status: sum(arm["status"] == status for _, arm in arms)
-                       for status in ("ok", "wrong", "failed", "unsupported")}
+                       for status in ("ok", "wrong", "failed", "slow",
+                                      "unsupported")}
         self.best = sum(row.best == arm["name"] for row, arm in arms)
         # Geometric means per group, never over all.
         self.means = []
@@ -186,7 +187,7 @@ class Run:
                 if arm["status"] != "ok":
                     key = (arm["status"], arm["name"], arm.get("why") or "")
                     found.setdefault(key, []).append(row.id)
-        order = ["wrong", "failed", "missing", "unsupported"]
+        order = ["wrong", "failed", "missing", "slow", "unsupported"]
         for (status, name, why), ids in sorted(
                 found.items(), key=lambda item: order.index(item[0][0])):
             self.troubles.append(Trouble(name, status, why, ids))

@@ -14,6 +14,7 @@
 #include "support/hash.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 
 namespace tessera::bench {
@@ -30,6 +31,11 @@ constexpr double warmNanoseconds = 200e3;
 constexpr double batchNanoseconds = 10e6;
 /// Samples of the call boundary are single calls, so there are more.
 constexpr int64_t callSamples = 25;
+/// A peer whose call lasts this many times the fastest arm's is not timed where
+/// its turns would take more than the row's time.
+constexpr double slowFactor = 20;
+/// Calls longer than this are calibrated with one call.
+constexpr double longCallNanoseconds = 0.2e9;
 
 bool isAmortized(const RowSpec &row) {
   return row.boundary == "native" || row.boundary == "batch" ||
@@ -204,8 +210,13 @@ void RowRun::prepare(int index) {
     if (arm.role == "subject" && reply->contains("work"))
       result["work"] = (*reply)["work"];
     memory->poison(index);
-    if (ask(arm, {{"do", "run"}}))
+    auto start = std::chrono::steady_clock::now();
+    if (ask(arm, {{"do", "run"}})) {
+      arm.isLong = std::chrono::duration<double, std::nano>(
+                       std::chrono::steady_clock::now() - start)
+                       .count() > longCallNanoseconds;
       judge(index, "before");
+    }
     if (arm.isActive)
       calibrate(arm);
     checkMemory(arm);
@@ -263,7 +274,8 @@ void RowRun::calibrate(Arm &arm) {
   int64_t inner = 1;
   for (int pass = 0; pass < 2; ++pass) {
     std::optional<std::vector<int64_t>> samples =
-        time(arm, /*warm=*/inner, /*samples=*/3, inner);
+        time(arm, /*warm=*/arm.isLong ? 0 : inner,
+             /*samples=*/arm.isLong ? 1 : 3, inner);
     if (!samples)
       return;
     int64_t least = *std::min_element(samples->begin(), samples->end());
@@ -283,6 +295,28 @@ void RowRun::calibrate(Arm &arm) {
   arm.warm = std::clamp<int64_t>(
       static_cast<int64_t>(warmNanoseconds / arm.callNanoseconds), 1, 1 << 20);
   arm.json["inner"] = arm.inner;
+}
+
+void RowRun::dropSlowPeers() {
+  double fastest = 0;
+  for (const Arm &arm : arms)
+    if (arm.isActive && (fastest == 0 || arm.callNanoseconds < fastest))
+      fastest = arm.callNanoseconds;
+  for (Arm &arm : arms) {
+    double turns = arm.callNanoseconds * static_cast<double>(arm.inner) * 1e-9 *
+                   // A warming call and a sample.
+                   2 * options.rounds;
+    if (!arm.isActive || arm.role != "peer" || turns <= options.rowSeconds ||
+        arm.callNanoseconds <= slowFactor * fastest)
+      continue;
+    fail(arm, "slow",
+         fmt::format("a call takes {:.3g} s, {:.0f} times the fastest arm's; "
+                     "{} rounds of that take more than {:g} s "
+                     "(--row-seconds)",
+                     arm.callNanoseconds * 1e-9, arm.callNanoseconds / fastest,
+                     options.rounds, options.rowSeconds));
+    arm.json["callNanoseconds"] = arm.callNanoseconds;
+  }
 }
 
 void RowRun::planTurns() {
@@ -462,6 +496,7 @@ json RowRun::run() {
   inputHashes = hashes(memory->inputs());
   for (size_t i = 0; i < arms.size(); ++i)
     prepare(static_cast<int>(i));
+  dropSlowPeers();
   planTurns();
   runRounds();
   return finish();

@@ -50,6 +50,8 @@ private:
     Worker *worker = nullptr;
     nlohmann::json json;
     bool isActive = false;
+    /// One call lasts long: it is not repeated to calibrate.
+    bool isLong = false;
     /// Nanoseconds of one call, and what a turn makes of it.
     double callNanoseconds = 0;
     int64_t inner = 1, warm = 1, samples = 1;
@@ -62,6 +64,8 @@ private:
   Result<void> fillInputs(uint64_t seed);
   void prepare(int index);
   void calibrate(Arm &arm);
+  /// Ends peers that are hopelessly behind and would take the row's time.
+  void dropSlowPeers();
   void planTurns();
   void turn(int index);
   /// Sends a request; a failure ends the arm.

@@ -229,6 +229,19 @@ MUTATIONS = [
      "not among the peers of the run"),
     ("peer_twice", lambda d: d["peers"].append(dict(d["peers"][0])),
      "openblas: name: found twice"),
+    ("peer_hidden_as_slow", lambda d: (
+        arm(d, "torch").update(status="slow", why="slow",
+                               callNanoseconds=1e2),
+        drop(arm(d, "torch"), "samples"), drop(arm(d, "torch"), "statistics")),
+     "torch: callNanoseconds: found 100.0, expected at least"),
+    ("slow_peer_without_its_time", lambda d: arm(d, "torch", 1).update(
+        status="slow"), "torch: callNanoseconds: found 0, expected at least"),
+    ("slow_peer_with_samples", lambda d: arm(d, "torch").update(
+        status="slow", why="slow", callNanoseconds=1e12),
+     "torch: samples: found samples of an arm that was too slow"),
+    ("slow_control", lambda d: arm(d, "tessera-again").update(
+        status="slow", why="slow", callNanoseconds=1e12),
+     "tessera-again: status: found 'slow', which only a peer"),
     ("failure_without_reason", lambda d: arm(d, "torch", 1).update(why=""),
      "torch: why: found no reason"),
     ("missing_peer_without_reason", lambda d: d["peers"][-1].update(why=""),

@@ -30,7 +30,8 @@ def program():
 class Run:
     """One row with these modes as its peers."""
 
-    def __init__(self, modes, statuses=None, boundary="native"):
+    def __init__(self, modes, statuses=None, boundary="native",
+                 seconds="6"):
         with tempfile.TemporaryDirectory() as folder:
             peers = [{"name": mode, "status": "ok",
                       "command": [sys.executable, str(PEER), mode]}
@@ -45,6 +46,7 @@ class Run:
                 [program(), "bench", "copy", "--dims", "rows=4,cols=8",
                  "--boundary", boundary, "--peers", "all", "--rounds", "2",
                  "--samples", "2", "--answer-seconds", "2",
+                 "--row-seconds", seconds,
                  "--json", str(file)],
                 env={**os.environ, "TESSERA_PEERS_DIR": folder,
                      "TESSERA_BENCH_DIR": str(ROOT / "bench")},
@@ -139,6 +141,20 @@ class FaultsTest(unittest.TestCase):
         self.assertGreaterEqual(run.arms["slow"]["statistics"]["median"], 2e6)
         self.assertEqual(run.row["verdict"]["result"], "ahead")
         self.assertLess(run.row["verdict"]["ratio"], 0.01)
+
+    def test_hopeless_peer_is_not_timed(self):
+        run = Run(["crawl", "good"], seconds="0.5")
+        self.check_measured(run, "good")
+        arm = run.arms["crawl"]
+        self.assertEqual(arm["status"], "slow", arm["why"])
+        self.assertIn("times the fastest arm's", arm["why"])
+        self.assertGreaterEqual(arm["callNanoseconds"], 3e8)
+        self.assertEqual(arm["samples"], [])
+        self.assertIn("  crawl: slow", run.process.stdout)
+        # No fault of the run: the peer is right, and said to be behind.
+        self.assertEqual(run.process.returncode, 0, run.process.stdout)
+        self.assertEqual(run.audit.returncode, 0, run.audit.stdout)
+        self.assertEqual(run.row["verdict"]["bestPeer"], "good")
 
     def test_cold_call_has_its_parts(self):
         parts = ["trace", "plan", "compile", "load", "firstCall"]

@@ -6,8 +6,8 @@
 #===-------------------------------------------------------------------------===#
 """faulty_peer.py MODE: a worker for the operator `copy`, for tests alone.
 
-Modes: good, device (good at that boundary), and slow (correct, 2 ms a call); absent (ends at once), mute (ends
-without a description), crash, hang, exit (while it is timed), refuse (has no
+Modes: good, device (good at that boundary), and slow (correct, 2 ms a call) and crawl (correct, 0.3 s a
+call); absent (ends at once), mute (ends without a description), crash, hang, exit (while it is timed), refuse (has no
 such operator), garbage (no JSON), kinds (JSON of the wrong kinds), samples (too
 few of them), negative (times below 0), endless (a reply without an end), wrong
 (one element differs), late (right at first, wrong while it is timed), inputs
@@ -48,6 +48,8 @@ class Copy:
     def run(self, timed):
         if MODE == "slow":
             time.sleep(0.002)
+        if MODE == "crawl":
+            time.sleep(0.3)
         data = bytearray(
             self.memory[self.source:self.source + self.bytes])
         if MODE == "wrong" or (MODE == "late" and timed):

@@ -295,7 +295,8 @@ void printRow(const json &row) {
                       row.at("noise").at("p90").get<double>() * 100);
   fmt::print("{}\n", line);
   for (const json &arm : row.at("arms"))
-    if (arm.at("status") == "wrong" || arm.at("status") == "failed")
+    if (arm.at("status") == "wrong" || arm.at("status") == "failed" ||
+        arm.at("status") == "slow")
       fmt::print("  {}: {}: {}\n", arm["name"].get<std::string>(),
                  arm["status"].get<std::string>(),
                  arm["why"].get<std::string>());
