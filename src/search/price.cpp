@@ -116,14 +116,12 @@ public:
     function->walk([&](Operation *op) {
       price.instructions += int64_t(countsOf(op).instructions);
     });
-    // The loop over the programs is the one without constant bounds; after the
-    // programs that run together there may be one for the rest.
+    // The loop over the programs is the one without constant bounds.
     scf::ForOp grid;
     for (auto loop : function.getBody().front().getOps<scf::ForOp>())
-      if (isa_and_present<arith::IndexCastOp, arith::AddIOp>(
+      if (isa_and_present<arith::IndexCastOp>(
               loop.getLowerBound().getDefiningOp()) &&
-          !constantOf(loop.getLowerBound()) &&
-          (!grid || stepOf(loop) > stepOf(grid)))
+          !constantOf(loop.getLowerBound()))
         grid = loop;
     Block body = grid ? priceBlock(*grid.getBody())
                       : priceBlock(function.getBody().front());
@@ -418,7 +416,8 @@ private:
     auto test = branch.getCondition().getDefiningOp<arith::CmpIOp>();
     bool isRare =
         test && isa_and_present<LLVM::BitcastOp>(test.getLhs().getDefiningOp());
-    double share = isRare ? rare : even, latency = 0;
+    double share = branch->hasAttr(usualAttr) ? 1 : isRare ? rare : even;
+    double latency = 0;
     for (Region *region : {&branch.getThenRegion(), &branch.getElseRegion()}) {
       if (region->empty())
         continue;

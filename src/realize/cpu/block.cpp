@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "realize/cpu/nest.h"
+#include "realize/cpu/realize.h"
 #include "support/launch_errors.h"
 
 #include <algorithm>
@@ -395,21 +396,59 @@ void Realizer::runParallel(tile::ParallelOp op, Value first, Value last) {
       nests.push_back(plannedNest(step.phase));
       record(nests.back());
     }
-  Value together = emit.index(order.together);
-  Value count = b.create<arith::SubIOp>(emit.loc, last, first);
-  Value groups = b.create<arith::DivSIOp>(emit.loc, count, together);
-  Value middle = emit.add(first, emit.mul(groups, together));
-  // The programs that are left over take the memory of the others.
-  const int64_t scratchBefore = scratchSize;
   const size_t listed = bufferSizes.size();
-  runPrograms(op, first, middle, order.together, steps, nests);
+  runPrograms(op, first, last, order.together, steps, nests);
   for (size_t i = listed; i < bufferSizes.size(); ++i)
     bufferSizes[i].second *= order.together;
-  const auto sizes = bufferSizes;
-  const int64_t scratchTogether = std::exchange(scratchSize, scratchBefore);
-  runPrograms(op, middle, last, 1, steps, nests);
-  scratchSize = std::max(scratchSize, scratchTogether);
-  bufferSizes = sizes;
+}
+
+/// Emits what one of several programs does where the condition holds. Scalars
+/// that it computes are there afterwards, and 0 otherwise.
+void Realizer::runGuarded(Value condition, llvm::function_ref<void()> body) {
+  const llvm::DenseMap<Value, Value> before = scalars;
+  auto guard = b.create<scf::IfOp>(emit.loc, condition,
+                                   /*withElseRegion=*/false);
+  guard->setAttr(usualAttr, b.getUnitAttr());
+  {
+    OpBuilder::InsertionGuard insertion(b);
+    b.setInsertionPoint(guard.thenBlock()->getTerminator());
+    body();
+  }
+  SmallVector<Value> computed, results;
+  for (auto [key, value] : scalars)
+    if (before.lookup(key) != value &&
+        guard.getThenRegion().isAncestor(value.getParentRegion()))
+      computed.push_back(key);
+  if (computed.empty())
+    return;
+  // In the kernel's order: the map has none.
+  llvm::sort(computed, [&](Value x, Value y) {
+    auto place = [&](Value value) {
+      auto result = cast<OpResult>(value);
+      return std::pair(analysis.numbers.lookup(result.getOwner()),
+                       result.getResultNumber());
+    };
+    return place(x) < place(y);
+  });
+  for (Value key : computed)
+    results.push_back(scalars[key]);
+  auto yielding = b.create<scf::IfOp>(emit.loc, TypeRange(ValueRange(results)),
+                                      condition, /*withElseRegion=*/true);
+  yielding->setAttr(usualAttr, b.getUnitAttr());
+  guard.thenBlock()->getTerminator()->erase();
+  Block *then = yielding.thenBlock();
+  then->getOperations().splice(then->end(), guard.thenBlock()->getOperations());
+  guard.erase();
+  OpBuilder::InsertionGuard insertion(b);
+  b.setInsertionPointToEnd(then);
+  b.create<scf::YieldOp>(emit.loc, results);
+  b.setInsertionPointToEnd(yielding.elseBlock());
+  SmallVector<Value> nothing;
+  for (Value result : results)
+    nothing.push_back(emit.zero(result.getType()));
+  b.create<scf::YieldOp>(emit.loc, nothing);
+  for (auto [key, result] : llvm::zip(computed, yielding.getResults()))
+    scalars[key] = result;
 }
 
 void Realizer::runPrograms(tile::ParallelOp op, Value first, Value last,
@@ -440,21 +479,34 @@ void Realizer::runPrograms(tile::ParallelOp op, Value first, Value last,
     if (number > 0)
       bufferSizes.resize(listed);
   };
-  for (int64_t program = 0; program < together; ++program)
-    inProgram(program, [&] {
-      bindProgram(op, emit.add(loop.getInductionVar(), emit.index(program)));
-    });
+  // The last group may have fewer programs; its first is always there.
+  SmallVector<Value> isThere;
+  for (int64_t program = 0; program < together; ++program) {
+    Value number = emit.add(loop.getInductionVar(), emit.index(program));
+    isThere.push_back(emit.compare(arith::CmpIPredicate::slt, number, last));
+    inProgram(program, [&] { bindProgram(op, number); });
+  }
+  // A nest with the scalars before it is one part: a part has one test.
   auto nest = nests.begin();
-  for (const Step &step : steps) {
+  for (auto part = steps.begin(); part != steps.end();) {
+    auto end = std::find_if(part, steps.end(),
+                            [](const Step &step) { return !step.immediate; });
+    const bool hasNest = end != steps.end();
+    auto emitPart = [&] {
+      for (auto step = part; step != end; ++step)
+        runImmediate(*step->immediate);
+      if (hasNest)
+        emitNest(end->phase, *nest);
+    };
     for (int64_t program = 0; program < together; ++program)
       inProgram(program, [&] {
-        if (step.immediate)
-          runImmediate(*step.immediate);
+        if (program == 0)
+          emitPart();
         else
-          emitNest(step.phase, *nest);
+          runGuarded(isThere[program], emitPart);
       });
-    if (!step.immediate)
-      ++nest;
+    part = hasNest ? std::next(end) : end;
+    nest += hasNest;
   }
 }
 

@@ -52,6 +52,9 @@ struct RealizeOptions {
 Result<RealizedKernel> realizeForCpu(const Planning &planning,
                                      const RealizeOptions &options = {});
 
+/// Marks branches that are taken but for the last programs of a grid.
+inline constexpr llvm::StringLiteral usualAttr = "tessera.usual";
+
 /// The location of the operations of a nest, and the nest (NestPlan::id) that
 /// an operation of a realized module belongs to, if any.
 mlir::Location nestLocation(mlir::Location outer, int64_t id);

@@ -147,12 +147,12 @@ private:
   void runStep(const Step &step);
   void runImmediate(mlir::Operation &op);
   void runParallel(tile::ParallelOp op, mlir::Value begin, mlir::Value end);
-  /// The loop over the programs [first, last) of a grid, a multiple of
-  /// `together`, that many in each iteration: phase by phase if there are
-  /// several.
+  /// The loop over the programs [first, last) of a grid, `together` in each
+  /// iteration: phase by phase if there are several.
   void runPrograms(tile::ParallelOp op, mlir::Value first, mlir::Value last,
                    int64_t together, const std::vector<Step> &steps,
                    const std::vector<NestPlan> &nests);
+  void runGuarded(mlir::Value condition, llvm::function_ref<void()> body);
   void bindProgram(tile::ParallelOp op, mlir::Value number);
   NestPlan plannedNest(const Phase &phase);
   void emitNest(const Phase &phase, const NestPlan &nest);

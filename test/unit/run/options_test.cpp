@@ -13,6 +13,7 @@
 #include "cases.h"
 
 #include "kernels/elements.h"
+#include "plan/plan_record.h"
 #include "tessera/npy.h"
 
 #include <bit>
@@ -336,6 +337,25 @@ TEST_P(Options, EqualElementsFarFromZero) {
       for (double value : kernels::loadFloats(*compiled->array("y")))
         ASSERT_TRUE(std::isfinite(value)) << cols << " " << element;
     }
+}
+
+// The last group of the programs that advance together may have fewer.
+TEST_P(Options, EveryNumberOfProgramsTogether) {
+  if (GetParam().backend == session::Backend::Interpreter)
+    GTEST_SKIP() << "the interpreter has no plan";
+  for (const char *name :
+       {"layer_norm", "masked_softmax", "cross_entropy", "row_sum"})
+    for (int64_t rows : {8, 13, 15, 16, 17})
+      for (int64_t together : {2, 4, 8}) {
+        RunRequest wanted =
+            request(name, {{"rows", rows}, {"cols", lanes() + 3}});
+        PlanChoices choices;
+        choices.together[0] = together;
+        wanted.choices = std::make_shared<const PlanChoices>(choices);
+        SCOPED_TRACE(testing::Message() << name << " " << rows << " rows, "
+                                        << together << " together");
+        ASSERT_TRUE(run(name, wanted));
+      }
 }
 
 std::string machineName(const testing::TestParamInfo<Machine> &info) {
