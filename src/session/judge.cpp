@@ -102,18 +102,6 @@ Result<TensorRef> CompiledOperator::State::strictOutput(const Slot &slot) {
   return strict[static_cast<size_t>(&slot - slots.data())]->view();
 }
 
-namespace {
-
-std::vector<Bounded> widened(const std::vector<Bounded> &values,
-                             double factor) {
-  std::vector<Bounded> result = values;
-  for (Bounded &value : result)
-    value.radius *= factor;
-  return result;
-}
-
-} // namespace
-
 Result<std::vector<OutputResult>>
 CompiledOperator::State::judge(const Arrays &outputs, double factor) {
   if (!expected) {
@@ -137,12 +125,7 @@ CompiledOperator::State::judge(const Arrays &outputs, double factor) {
                    {}};
     auto strictly = [&] { return strictOutput(slot); };
     Result<OutputResult> judged =
-        factor == 1
-            ? judgeOutput(slot.name, given->second, found->second, strictly)
-            : judgeOutput(slot.name, given->second,
-                          {widened(found->second.floats, factor),
-                           found->second.integers},
-                          strictly);
+        judgeOutput(slot.name, given->second, found->second, strictly, factor);
     if (!judged)
       return judged.error();
     results.push_back(std::move(*judged));

@@ -143,7 +143,7 @@ std::string WrongElement::str() const {
 Result<OutputResult> judgeOutput(const std::string &name,
                                  const TensorRef &actual,
                                  const Expected &expected,
-                                 const StrictOutput &strict) {
+                                 const StrictOutput &strict, double factor) {
   OutputResult result;
   result.name = name;
   result.dtype = actual.dtype;
@@ -167,7 +167,8 @@ Result<OutputResult> judgeOutput(const std::string &name,
       double found = floating ? kernels::loadFloatElement(actual.dtype, address)
                               : static_cast<double>(kernels::loadIntegerElement(
                                     actual.dtype, address));
-      const Bounded &value = expected.floats[i];
+      Bounded value = expected.floats[i];
+      value.radius *= factor;
       if (!floating && !value.leftRange) {
         judge.integer(linear,
                       kernels::loadIntegerElement(actual.dtype, address),

@@ -64,11 +64,12 @@ struct Expected {
 /// The output as the strict interpreter computes it.
 using StrictOutput = std::function<Result<TensorRef>()>;
 
-/// Judges every element. `strict` is called when an element needs it.
+/// Judges every element within `factor` times its bound. `strict` is called when
+/// an element needs it.
 Result<OutputResult> judgeOutput(const std::string &name,
                                  const TensorRef &actual,
                                  const Expected &expected,
-                                 const StrictOutput &strict);
+                                 const StrictOutput &strict, double factor = 1);
 
 } // namespace tessera::session
 
