@@ -241,6 +241,7 @@ session::RunRequest RowSpec::runRequest() const {
   request.settings = settings;
   request.present = present;
   request.savedPlan = plan;
+  request.threads = threads;
   // What a user gets who asks for nothing: indices are checked by launches, and
   // a native entry has no runtime checks.
   request.validate = boundary == "call" || boundary == "batch";

@@ -99,13 +99,13 @@ static CompileRequest withDumps(const CompileRequest &request,
   return dumping;
 }
 
-/// The costs of the machine that code of a level is to run on: this one, if it
-/// can run it.
-static const Machine &machineFor(Isa isa) {
+const Machine &machineOf(const CompileRequest &request) {
+  if (request.machine)
+    return *request.machine;
   for (Isa mine : hostIsas())
-    if (mine == isa)
+    if (mine == request.isa)
       return hostMachine();
-  return genericMachine(isa);
+  return genericMachine(request.isa);
 }
 
 /// From this length on, chains are compiled in time that grows with their
@@ -156,6 +156,11 @@ static PlanSubject subjectOf(tile::KernelOp kernel, const Target &target,
     if (std::optional<int64_t> extent = constantIndex(dim.getExtent()))
       subject.extents.emplace_back(dim.getName().str(), *extent);
   });
+  if (auto tunables = kernel->getAttrOfType<DictionaryAttr>("tile.tunables"))
+    for (NamedAttribute tunable : tunables)
+      if (auto value = cast<DictionaryAttr>(tunable.getValue())
+                           .getAs<IntegerAttr>("value"))
+        subject.tunables.emplace_back(tunable.getName().str(), value.getInt());
   subject.key = planKey(subject, request.extents, request.unitStride);
   return subject;
 }
@@ -185,8 +190,7 @@ Result<PipelineResult> compileForCpu(tile::KernelOp kernel,
   Result<Pins> pins = readPins(kernel, target);
   if (!pins)
     return pins.error();
-  const Machine &machine =
-      request.machine ? *request.machine : machineFor(request.isa);
+  const Machine &machine = machineOf(request);
   result.machine = &machine;
 
   // Facts about accesses, conflicts and phases, which planning and realization
@@ -322,10 +326,17 @@ Result<PipelineResult> compileForCpu(tile::KernelOp kernel,
   return result;
 }
 
-Result<std::vector<double>> predictForCpu(tile::KernelOp kernel,
-                                          const CompileRequest &request,
-                                          const PlanChoices &choices,
-                                          ArrayRef<Machine> machines) {
+namespace {
+/// What is known of a kernel that was made ready to be priced.
+struct PricedKernel {
+  const Target &target;
+  Pins pins;
+  Traffic traffic;
+};
+} // namespace
+
+static Result<PricedKernel> prepareToPrice(tile::KernelOp kernel,
+                                           const CompileRequest &request) {
   const Target &target = getTarget(request.isa);
   if (Result<void> done = specialize(kernel, request.extents); !done)
     return done.error();
@@ -335,11 +346,34 @@ Result<std::vector<double>> predictForCpu(tile::KernelOp kernel,
   KernelAnalysis analysis(kernel, request.alias, request.extents,
                           StrideFacts{request.unitStride});
   const WorkEstimate work = estimateWork(kernel, analysis, request.extents);
-  return pricePlan({kernel, target, machineFor(request.isa), *pins,
+  return PricedKernel{
+      target, std::move(*pins),
+      Traffic{double(work.bytesRead), double(work.bytesWritten)}};
+}
+
+Result<std::vector<double>> predictForCpu(tile::KernelOp kernel,
+                                          const CompileRequest &request,
+                                          const PlanChoices &choices,
+                                          ArrayRef<Machine> machines) {
+  Result<PricedKernel> priced = prepareToPrice(kernel, request);
+  if (!priced)
+    return priced.error();
+  return pricePlan({kernel, priced->target, machineOf(request), priced->pins,
                     request.alias, request.extents,
-                    StrideFacts{request.unitStride},
-                    Traffic{double(work.bytesRead), double(work.bytesWritten)}},
+                    StrideFacts{request.unitStride}, priced->traffic},
                    choices, machines);
+}
+
+Result<std::vector<StagePrediction>>
+predictStagesForCpu(tile::KernelOp kernel, const CompileRequest &request,
+                    const PlanChoices &choices) {
+  Result<PricedKernel> priced = prepareToPrice(kernel, request);
+  if (!priced)
+    return priced.error();
+  return pricePlanStages({kernel, priced->target, machineOf(request),
+                          priced->pins, request.alias, request.extents,
+                          StrideFacts{request.unitStride}, priced->traffic},
+                         choices);
 }
 
 } // namespace tessera

@@ -13,15 +13,26 @@
 #include "driver/plan_file.h"
 #include "driver/program.h"
 #include "plan/plan.h"
-#include "search/price.h"
+#include "search/search.h"
 
 namespace tessera {
+
+/// Values of a kernel's tunables that were looked at (driver/tunables.h).
+struct TunableCandidate {
+  std::vector<std::pair<std::string, int64_t>> values;
+  /// "chosen", or a code that says why not.
+  std::string code;
+  /// Predicted time of a call with the request's threads.
+  std::optional<double> nanoseconds;
+};
 
 /// What a compilation leaves behind for the execution report.
 struct PipelineResult {
   std::string object;
   std::vector<StageTime> times;
   Plan plan;
+  /// Empty where there was nothing to choose.
+  std::vector<TunableCandidate> tunables;
   PlanSubject subject;
   /// CompiledKernel::planSource.
   std::string planSource;
@@ -47,6 +58,15 @@ Result<std::vector<double>> predictForCpu(tile::KernelOp kernel,
                                           const CompileRequest &request,
                                           const PlanChoices &choices,
                                           llvm::ArrayRef<Machine> machines);
+
+/// The predicted time of each stage of a plan on the request's machine, on one
+/// thread. The kernel is consumed.
+Result<std::vector<StagePrediction>>
+predictStagesForCpu(tile::KernelOp kernel, const CompileRequest &request,
+                    const PlanChoices &choices);
+
+/// By which a request's code is priced.
+const Machine &machineOf(const CompileRequest &request);
 
 } // namespace tessera
 

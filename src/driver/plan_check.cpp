@@ -171,6 +171,8 @@ Result<void> checkSubject(const SavedPlan &saved, const PlanSubject &subject) {
     std::sort(extents.begin(), extents.end());
     return extents;
   };
+  if (sorted(own.tunables) != sorted(subject.tunables))
+    return other("tunables", textOf(own.tunables), textOf(subject.tunables));
   if (sorted(own.extents) != sorted(subject.extents))
     return other("extents", textOf(own.extents), textOf(subject.extents));
   if (own.hash != subject.hash)

@@ -297,7 +297,8 @@ public:
                                shown(*version), schemaVersion));
     Fields fields(json, "",
                   {"schema", "schema_version", "kernel", "kernel_hash",
-                   "target", "alias", "extents", "tuned", "keeping", "stages"},
+                   "target", "alias", "tunables", "extents", "tuned", "keeping",
+                   "stages"},
                   problem);
     if (std::optional<std::string> schema = fields.text("schema", true);
         schema && *schema != schemaName)
@@ -323,15 +324,19 @@ private:
     subject.target = fields.text("target", true).value_or("");
     subject.alias =
         fields.choice("alias", aliases, true).value_or(AliasMode::Disjoint);
-    if (const Json *extents = fields.find("extents", true)) {
-      std::vector<std::string_view> dims;
-      if (extents->is_object())
-        for (const auto &[dim, extent] : extents->items())
-          dims.push_back(dim);
-      Fields each(*extents, "extents", dims, problem);
-      for (std::string_view dim : dims)
-        subject.extents.emplace_back(dim, each.whole(dim, 0).value_or(0));
-    }
+    auto readNumbers = [&](const Json &numbers, const char *where, auto &into) {
+      std::vector<std::string_view> names;
+      if (numbers.is_object())
+        for (const auto &[name, number] : numbers.items())
+          names.push_back(name);
+      Fields each(numbers, where, names, problem);
+      for (std::string_view name : names)
+        into.emplace_back(name, each.whole(name, 0).value_or(0));
+    };
+    if (const Json *tunables = fields.find("tunables"))
+      readNumbers(*tunables, "tunables", subject.tunables);
+    if (const Json *extents = fields.find("extents", true))
+      readNumbers(*extents, "extents", subject.extents);
     if (const Json *tuned = fields.find("tuned")) {
       Fields each(
           *tuned, "tuned",
@@ -402,6 +407,8 @@ std::string writePlan(const Plan &plan, const PlanSubject &subject,
             {"kernel", subject.kernel}, {"kernel_hash", subject.hash},
             {"target", subject.target}, {"alias", name(subject.alias)},
             {"extents", Json::object()}};
+  for (const auto &[tunable, value] : subject.tunables)
+    json["tunables"][tunable] = value;
   for (const auto &[dim, extent] : subject.extents)
     json["extents"][dim] = extent;
   if (tuned)

@@ -47,7 +47,9 @@ struct PlanSubject {
   /// The dimensions with constant extents, in the kernel's order.
   std::vector<std::pair<std::string, int64_t>> extents;
   /// Its name among tuned plans (plan_store.h); not part of the text.
-  std::string key;
+  std::string key = {};
+  /// The values of the kernel's tunables, by name.
+  std::vector<std::pair<std::string, int64_t>> tunables = {};
 };
 
 /// What tuning measured, in plans that it stores.

@@ -13,10 +13,12 @@
 #include "driver/pipeline.h"
 #include "driver/report.h"
 #include "driver/text.h"
+#include "driver/tunables.h"
 #include "dsl/trace.h"
 #include "interp/interpreter.h"
 #include "realize/cpu/realize.h"
 #include "support/launch_errors.h"
+#include "tessera/device.h"
 
 #include "llvm/Support/raw_ostream.h"
 
@@ -39,6 +41,10 @@ struct Program::State {
   std::string name;
   std::string fileName;
   std::vector<ProgramParameter> parameters;
+  /// For a kernel that was traced: by what, and the tunables it came across.
+  std::optional<Kernel> source;
+  TraceOptions options;
+  std::vector<TunableInfo> tunables;
   /// The context is used by one thread at a time.
   mutable std::mutex mutex;
 };
@@ -124,9 +130,12 @@ static void setSigns(std::vector<ProgramParameter> &parameters,
 Result<Program> Program::fromKernel(const Kernel &kernel,
                                     const TraceOptions &options) {
   auto state = std::make_unique<State>();
-  Result<OwningOpRef<ModuleOp>> traced = trace(kernel, state->context, options);
+  Result<OwningOpRef<ModuleOp>> traced =
+      trace(kernel, state->context, options, nullptr, &state->tunables);
   if (!traced)
     return traced.error();
+  state->source = kernel;
+  state->options = options;
   state->module = std::move(*traced);
   Program program(std::move(state));
   auto kernels = program.state->module->getOps<tile::KernelOp>();
@@ -245,20 +254,58 @@ Program::predict(const CompileRequest &given, const PlanChoices &choices,
                        llvm::ArrayRef(machines.data(), machines.size()));
 }
 
+/// The module with the values of open tunables that a saved plan has or that
+/// are chosen; null where the program's own will do.
+static Result<OwningOpRef<ModuleOp>>
+withTunables(Program::State &state, const CompileRequest &request,
+             std::vector<TunableCandidate> &candidates) {
+  OwningOpRef<ModuleOp> own;
+  if (!state.source || state.tunables.empty())
+    return own;
+  if (!request.savedPlan) {
+    std::optional<TunableChoice> choice = chooseTunables(
+        *state.source, state.options, state.tunables, state.context, request);
+    if (!choice)
+      return own;
+    candidates = std::move(choice->candidates);
+    return std::move(choice->module);
+  }
+  Result<SavedPlan> saved = readPlan(*request.savedPlan);
+  if (!saved)
+    return saved.error();
+  TraceOptions options = state.options;
+  for (const auto &[name, value] : saved->subject.tunables)
+    if (llvm::any_of(state.tunables, [&](const TunableInfo &tunable) {
+          return tunable.name == name;
+        }))
+      options.tunables.insert({name, value});
+  return trace(*state.source, state.context, options);
+}
+
 Result<CompiledKernel> Program::compile(const CompileRequest &given) const {
   std::lock_guard lock(state->mutex);
   Result<CompileRequest> complete =
       completed(given, state->name, state->parameters);
   if (!complete)
     return complete.error();
-  const CompileRequest &request = *complete;
+  CompileRequest &request = *complete;
+  if (request.threads <= 0)
+    request.threads = cpuDevice().threads;
+  std::vector<TunableCandidate> tunables;
+  Result<OwningOpRef<ModuleOp>> tuned = withTunables(*state, request, tunables);
+  if (!tuned)
+    return tuned.error();
   // Compilation specializes a copy.
-  OwningOpRef<ModuleOp> work = state->module->clone();
+  OwningOpRef<ModuleOp> work =
+      *tuned ? std::move(*tuned)
+             : OwningOpRef<ModuleOp>(state->module->clone());
   tile::KernelOp kernel = cast<tile::KernelOp>(
       SymbolTable::lookupSymbolIn(work.get(), state->name));
+  kernel.setTier(state->kernel.getTier());
   Result<PipelineResult> compiled = compileForCpu(kernel, request);
   if (!compiled)
     return compiled.error();
+  compiled->tunables = std::move(tunables);
 
   auto start = std::chrono::steady_clock::now();
   std::shared_ptr<LoadedObject> code;

@@ -64,6 +64,9 @@ struct CompileRequest {
   /// Code for a level that this machine cannot run is made and not loaded: the
   /// stages of the executable have no entry.
   Isa isa = hostIsas().front();
+  /// Threads that calls will have at most: what the values of tunables are
+  /// chosen for. 0 for all processors of this machine.
+  int threads = 0;
   /// Check data-dependent indices before anything is written.
   bool validate = false;
   /// What code costs where it is to run; null for this machine if it can run
@@ -183,8 +186,9 @@ public:
                          const InterpretOptions &options,
                          InterpretReport *report = nullptr) const;
 
-private:
   struct State;
+
+private:
   explicit Program(std::unique_ptr<State> state);
   std::unique_ptr<State> state;
 };

@@ -12,6 +12,7 @@
 #include "driver/report.h"
 
 #include "driver/object_facts.h"
+#include "driver/remarks.h"
 
 #include "nlohmann/json.hpp"
 #include "llvm/ADT/StringSet.h"
@@ -49,6 +50,10 @@ public:
     report["numerics"] = numerics();
     report["machine"] = machine();
     report["work"] = work();
+    report["remarks"] = Json::array();
+    for (const Reason &remark : remarksOn(compiled, info, kernel.getTier()))
+      report["remarks"].push_back(
+          {{"code", remark.code}, {"text", remark.text}});
     report["measured"] = nullptr;
     report["notes"] = notes;
     // Names of a text may hold any bytes; those that are no UTF-8 are replaced.
@@ -205,6 +210,8 @@ private:
     result["bounds"] = {{"axes", bounds.axes}, {"checked", bounds.checked}};
     result["reasons"] = unique(reasons);
     result["keeping"] = name(compiled.plan.keeping);
+    result["threads"] = request.threads;
+    result["tunables"] = tunables();
     result["candidates"] = candidates();
     for (const Json &candidate : result["candidates"])
       if (candidate["code"] != "chosen")
@@ -214,6 +221,26 @@ private:
              {"predicted_cost", candidate["predicted_seconds"]}});
     result["rejected_alternatives"] = unique(rejected);
     result["stages"] = stages;
+    return result;
+  }
+
+  /// The values that were looked at, or those that the kernel came with.
+  Json tunables() const {
+    Json result = Json::array();
+    auto add = [&](const auto &values, StringRef code) {
+      Json entry{{"values", Json::object()}, {"code", code}};
+      for (const auto &[name, value] : values)
+        entry["values"][name] = value;
+      entry["predicted_seconds"] = nullptr;
+      result.push_back(std::move(entry));
+    };
+    for (const TunableCandidate &candidate : compiled.tunables) {
+      add(candidate.values, candidate.code);
+      if (candidate.nanoseconds)
+        result.back()["predicted_seconds"] = 1e-9 * *candidate.nanoseconds;
+    }
+    if (result.empty() && !compiled.subject.tunables.empty())
+      add(compiled.subject.tunables, "given");
     return result;
   }
 

@@ -47,7 +47,7 @@ namespace {
 
 /// Code of more instructions is not admitted beside the default plan: it takes
 /// long to compile and leaves the caches of instructions.
-constexpr int64_t mostInstructions = 640;
+constexpr int64_t mostInstructions = 800;
 /// Kernels whose default plan is longer are not searched, nor do those of more
 /// than the second number evaluate values again, which may multiply their code.
 constexpr int64_t longestSearched = 6000, longestEvaluatedAgain = 1500;
@@ -298,10 +298,9 @@ private:
         PlanChoices choices = best.choices;
         choices.together[stage] = together;
         std::string what = fmt::format("{} programs together", together);
-        // One more body is there for the programs that are left over.
-        const int64_t bodies = together == 2 ? 1 : together / 2 + 1;
+        const int64_t bodies = together / 2;
         const int64_t expected =
-            best.prices[stage].instructions / bodies * (together + 1);
+            best.prices[stage].instructions / bodies * together;
         if (expected > mostInstructions) {
           refuse(what, "admission.instructions", choices);
           if (together > 2)
@@ -345,31 +344,58 @@ private:
 
 } // namespace
 
-Result<std::vector<double>> pricePlan(const SearchInput &input,
-                                      const PlanChoices &choices,
-                                      ArrayRef<Machine> machines) {
+static Result<RealizedKernel> realizeToPrice(const SearchInput &input,
+                                             const PlanChoices &choices) {
   KernelAnalysis analysis(input.kernel, input.alias, input.extents,
                           input.strides, choices.keeping);
   Result<RealizedKernel> realized = realizeForCpu(
       {analysis, input.target, input.machine, input.pins, choices});
   if (!realized)
-    return realized.error();
+    return realized;
   tile::KernelOp kernel = input.kernel;
   formMultiplyAdds(realized->module.get(), input.target, kernel.getTier());
   expandMath(realized->module.get(), input.target, kernel.getTier());
+  return realized;
+}
+
+/// The stages' times on one thread.
+static std::vector<StagePrediction> predicted(const RealizedKernel &realized,
+                                              const SearchInput &input,
+                                              const Machine &machine) {
   std::vector<int64_t> programs;
-  for (const RealizedStage &stage : realized->stages)
+  for (const RealizedStage &stage : realized.stages)
     programs.push_back(stage.programs);
+  std::vector<TimeTerms> times =
+      predictStages(priceStages(realized.module.get(), input.target, machine),
+                    programs, input.traffic, input.target, machine);
+  std::vector<StagePrediction> stages;
+  for (size_t i = 0; i < times.size(); ++i)
+    stages.push_back({programs[i], times[i].total});
+  return stages;
+}
+
+Result<std::vector<double>> pricePlan(const SearchInput &input,
+                                      const PlanChoices &choices,
+                                      ArrayRef<Machine> machines) {
+  Result<RealizedKernel> realized = realizeToPrice(input, choices);
+  if (!realized)
+    return realized.error();
   std::vector<double> times;
   for (const Machine &machine : machines) {
     double sum = 0;
-    for (const TimeTerms &time : predictStages(
-             priceStages(realized->module.get(), input.target, machine),
-             programs, input.traffic, input.target, machine))
-      sum += time.total;
+    for (const StagePrediction &stage : predicted(*realized, input, machine))
+      sum += stage.nanoseconds;
     times.push_back(sum);
   }
   return times;
+}
+
+Result<std::vector<StagePrediction>>
+pricePlanStages(const SearchInput &input, const PlanChoices &choices) {
+  Result<RealizedKernel> realized = realizeToPrice(input, choices);
+  if (!realized)
+    return realized.error();
+  return predicted(*realized, input, input.machine);
 }
 
 Result<SearchResult> searchPlan(const SearchInput &input) {

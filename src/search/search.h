@@ -48,6 +48,16 @@ struct SearchResult {
 /// an error, that of its default plan.
 Result<SearchResult> searchPlan(const SearchInput &input);
 
+/// The predicted time of one stage on one thread.
+struct StagePrediction {
+  int64_t programs = 1;
+  double nanoseconds = 0;
+};
+
+/// The predicted times of a plan's stages on the input's machine.
+Result<std::vector<StagePrediction>>
+pricePlanStages(const SearchInput &input, const PlanChoices &choices);
+
 /// The predicted time of a plan in nanoseconds on each of several machines.
 Result<std::vector<double>> pricePlan(const SearchInput &input,
                                       const PlanChoices &choices,

@@ -221,6 +221,7 @@ CompileRequest CompiledOperator::State::compileRequest() const {
   compile.savedPlan = request.savedPlan;
   compile.useTunedPlans = request.useTunedPlans;
   compile.isa = request.isa;
+  compile.threads = request.threads;
   compile.validate = request.validate;
   compile.machineFacts = request.machineFacts;
   compile.command = command();

@@ -65,6 +65,9 @@ struct RunRequest {
   Isa isa = hostIsa();
   /// Default for an operator, what the text says for a program.
   std::optional<Tier> tier = {};
+  /// Threads that runs will have at most; 0 for all processors
+  /// (driver/program.h).
+  int threads = 0;
   /// Check data-dependent indices before anything is written.
   bool validate = true;
   /// A plan to apply instead of searching one, and whether tuned ones are

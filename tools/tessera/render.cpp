@@ -71,6 +71,8 @@ public:
     line(0, "plan     {}", text(plan["summary"]));
     if (std::string from = origin(text(plan["source"])); !from.empty())
       line(1, "{}", from);
+    for (const Json &candidate : plan["tunables"])
+      addTunables(candidate);
     for (const Json &stage : plan["stages"])
       addStage(stage);
     addCandidates();
@@ -79,6 +81,8 @@ public:
     addWork();
     addMeasured();
     addPasses();
+    for (const Json &remark : report["remarks"])
+      line(0, "remark   {}", text(remark["text"]));
     for (const Json &note : report["notes"])
       line(0, "note     {}", text(note));
     return std::move(page);
@@ -115,6 +119,20 @@ private:
             Values &&...values) {
     page += std::string(indent * 2, ' ') +
             fmt::format(form, std::forward<Values>(values)...) + "\n";
+  }
+
+  void addTunables(const Json &candidate) {
+    std::string values;
+    for (const auto &[name, value] : candidate["values"].items())
+      values +=
+          fmt::format("{}{}={}", values.empty() ? "" : ",", name, text(value));
+    line(0, "tunables {}: {}{}", values, text(candidate["code"]),
+         candidate["predicted_seconds"].is_null()
+             ? ""
+             : fmt::format(
+                   ", predicted {} with {} threads",
+                   timeText(candidate["predicted_seconds"].get<double>()),
+                   text(report["plan"]["threads"])));
   }
 
   void addStage(const Json &stage) {

@@ -197,6 +197,7 @@ Result<int> run(RunOptions options) {
   if (!subject)
     return subject.error();
   subject->request.machineFacts = !options.common.json.empty();
+  subject->request.threads = options.threads;
   Result<session::CompiledOperator> compiled = subject->prepare();
   if (!compiled)
     return compiled.error();

@@ -7,6 +7,7 @@
 
 #include "driver/object_facts.h"
 #include "session/session.h"
+#include "tessera/dsl.h"
 
 #include "nlohmann/json.hpp"
 #include "gmock/gmock.h"
@@ -130,6 +131,51 @@ TEST(Report, PartialSumsAreOfThePlan) {
   EXPECT_EQ(scan->kernel.summation.partials, 1);
 }
 
+std::vector<std::string> remarksOf(const Json &report) {
+  std::vector<std::string> codes;
+  for (const Json &remark : report["remarks"]) {
+    EXPECT_FALSE(remark["text"].get<std::string>().empty());
+    codes.push_back(remark["code"]);
+  }
+  return codes;
+}
+
+TEST(Report, RemarksSayWhatTheAuthorCouldChange) {
+  using ::testing::Contains;
+  using ::testing::IsEmpty;
+  // Nothing is in the way of these.
+  EXPECT_THAT(remarksOf(reportOf("softmax", {{"rows", 17}, {"cols", 1000}})),
+              IsEmpty());
+  EXPECT_THAT(remarksOf(reportOf("gemm", {{"m", 64}, {"n", 64}, {"k", 64}})),
+              IsEmpty());
+  // Blocks that hang over.
+  EXPECT_THAT(remarksOf(reportOf("gemm", {{"m", 65}, {"n", 64}, {"k", 64}})),
+              Contains("remark.bounds"));
+  // One program, in a fixed order.
+  Kernel total =
+      kernel("total", "x, y", [](View<const float, 1> x, View<float, 1> y) {
+        Dim i = dim("i", x.extent(0));
+        store(y(0), sum(load(x(i)), i, Order::Left));
+      });
+  Result<Program> program = Program::fromKernel(total, {});
+  ASSERT_TRUE(program.ok()) << program.error().str();
+  CompileRequest request;
+  request.extents = {{1000000}, {1}};
+  request.isa = Isa::Avx2;
+  Result<CompiledKernel> made = program->compile(request);
+  ASSERT_TRUE(made.ok()) << made.error().str();
+  EXPECT_THAT(
+      remarksOf(Json::parse(made->report)),
+      testing::UnorderedElementsAre("remark.ordered", "remark.threads"));
+  // Rows that are chosen by an array.
+  EXPECT_THAT(remarksOf(reportOf(
+                  "embedding", {{"tokens", 2}, {"vocab", 1000}, {"cols", 8}})),
+              Contains("remark.bounds"));
+  // Values beyond the first-level cache.
+  EXPECT_THAT(remarksOf(reportOf("softmax", {{"rows", 4}, {"cols", 100000}})),
+              Contains("remark.buffer"));
+}
+
 /// docs/report.md documents every field that a report has.
 void expectDocumented(const Json &value, const std::string &text,
                       const std::string &path) {
@@ -140,8 +186,8 @@ void expectDocumented(const Json &value, const std::string &text,
     return;
   for (const auto &[key, entry] : value.items()) {
     std::string name = path.empty() ? key : path + "." + key;
-    // Below tile_shape keys are dimensions.
-    if (path == "plan.tile_shape")
+    // Below these, keys are dimensions and tunables.
+    if (path == "plan.tile_shape" || path == "plan.tunables.values")
       continue;
     EXPECT_THAT(text, HasSubstr("`" + key + "`")) << name;
     expectDocumented(entry, text, name);

@@ -93,7 +93,7 @@ TEST_F(TunedPlans, AreUsedForTheirCompilationAlone) {
 }
 
 TEST_F(TunedPlans, KeysDifferWhereMeasurementsWould) {
-  PlanSubject subject{"k", "hash", "avx2", AliasMode::Disjoint, {}, ""};
+  PlanSubject subject{"k", "hash", "avx2", AliasMode::Disjoint, {}, "", {}};
   const std::string key = planKey(subject, {{4, 8}}, {{false, true}});
   EXPECT_EQ(key.size(), 32u);
   EXPECT_EQ(key, planKey(subject, {{4, 8}}, {{false, true}}));
