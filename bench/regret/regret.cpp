@@ -107,8 +107,7 @@ std::string labelOf(const PlanChoices &choices) {
   }
   for (const auto &[stage, count] : choices.together)
     together = std::max(together, count);
-  return fmt::format("u{} t{} {}", unroll, together,
-                     tail == TailForm::Mask ? "mask" : "scalar");
+  return fmt::format("u{} t{} {}", unroll, together, name(tail));
 }
 
 /// The plan as applied, in the same form.
@@ -119,7 +118,7 @@ std::string labelOf(const Plan &plan) {
     together = std::max(together, stage.order.together);
     for (const NestPlan &nest : stage.nests) {
       unrolls += fmt::format("{}{}", unrolls.empty() ? "u" : "/", nest.unroll);
-      tail = nest.tail == TailForm::Mask ? "mask" : "scalar";
+      tail = name(nest.tail);
     }
   }
   return fmt::format("{} t{} {}", unrolls, together, tail);

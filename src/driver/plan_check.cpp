@@ -33,10 +33,6 @@ std::string quoted(const std::string &dim) {
   return dim.empty() ? "null" : "'" + dim + "'";
 }
 
-const char *tailName(TailForm tail) {
-  return tail == TailForm::Mask ? "mask" : "scalar";
-}
-
 /// Compares one nest of a file with the nest as it was planned.
 class NestCheck {
 public:
@@ -132,8 +128,11 @@ private:
     const auto &wanted = saved.choice.tail;
     if (!wanted || *wanted == nest.tail)
       return;
-    differs("tail", tailName(*wanted), tailName(nest.tail), !pins.tail.empty(),
-            "the nest's tail has one form");
+    differs("tail", std::string(name(*wanted)), std::string(name(nest.tail)),
+            !pins.tail.empty(),
+            *wanted == TailForm::Overlap
+                ? "the nest has no tail whose elements may be done twice"
+                : "the nest's tail has one form");
   }
 
   const SavedNest &saved;

@@ -39,7 +39,9 @@ constexpr std::pair<AliasMode, const char *> aliases[] = {
     {AliasMode::InPlace, "in-place"},
     {AliasMode::Overlap, "overlap"}};
 constexpr std::pair<TailForm, const char *> tails[] = {
-    {TailForm::Mask, "mask"}, {TailForm::Scalar, "scalar"}};
+    {TailForm::Mask, "mask"},
+    {TailForm::Scalar, "scalar"},
+    {TailForm::Overlap, "overlap"}};
 
 Error usage(const std::string &file, const std::string &message) {
   return {ErrorFamily::Usage,
@@ -60,7 +62,7 @@ Json nestJson(const NestPlan &nest) {
              {"vectors_per_iteration", nest.unroll},
              {"rows_per_iteration", nest.tileRows},
              {"packs_operand", nest.packedOperand >= 0},
-             {"tail", nest.tail == TailForm::Mask ? "mask" : "scalar"}};
+             {"tail", name(nest.tail)}};
   if (!nest.vectorDim.empty())
     entry["vector_dimension"] = nest.vectorDim;
   return entry;

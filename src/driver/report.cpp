@@ -141,7 +141,7 @@ private:
                {"tiled_dimension", nullptr},
                {"rows_per_iteration", nest.tileRows},
                {"packs_operand", nest.packedOperand >= 0},
-               {"tail", nest.tail == TailForm::Mask ? "mask" : "scalar"},
+               {"tail", name(nest.tail)},
                {"predicted_ns", nullptr},
                {"reasons", Json::array()},
                {"rejected_alternatives", Json::array()}};

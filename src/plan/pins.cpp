@@ -59,12 +59,10 @@ Result<Pins> readPins(tile::KernelOp kernel, const Target &target) {
                             "target and must agree");
       pins.unroll = count;
     } else if (name == "tail" && text) {
-      if (text.getValue() == "overlap")
-        return refuse(name, "overlapping tails are not implemented; use 'mask' "
-                            "or 'peel'");
-      if (text.getValue() != "mask" && text.getValue() != "peel")
+      if (text.getValue() != "mask" && text.getValue() != "peel" &&
+          text.getValue() != "overlap")
         return refuse(name, "found '" + text.getValue() +
-                                "', expected 'mask' or 'peel'");
+                                "', expected 'mask', 'peel' or 'overlap'");
       pins.tail = text.getValue().str();
     } else {
       return refuse(name, "the CPU back end does not decide it");

@@ -403,14 +403,48 @@ private:
                                " times, from memory of their own");
   }
 
+  /// Whether the last vector may repeat elements of the one before it: there is
+  /// one, and doing an element twice leaves what doing it once does.
+  bool mayOverlapTail(int64_t extent) const {
+    if (tiled || extent < plan.lanes ||
+        llvm::none_of(
+            phase.kept, [&](StringAttr dim) { return dim == plan.vectorDim; }))
+      return false;
+    SmallVector<BlockArgument> stored;
+    for (const Root &root : phase.roots) {
+      if (root.kind == Root::Kind::Store)
+        stored.push_back(getAccess(root.op)->view);
+      else if (root.kind != Root::Kind::Materialize &&
+               root.kind != Root::Kind::Reduce)
+        return false;
+    }
+    if (stored.empty())
+      return true;
+    // What was stored must not be an operand of what is done again.
+    return analysis.accesses.aliasMode() == AliasMode::Disjoint &&
+           llvm::none_of(accesses, [&](const Access &access) {
+             return !access.writes && llvm::is_contained(stored, access.view);
+           });
+  }
+
   void chooseTail() {
     bool masks =
         hasNarrow ? target.hasMaskedByteAccess : target.hasMaskedAccess;
-    plan.tail = choice.tail ? *choice.tail
-                : masks     ? TailForm::Mask
-                            : TailForm::Scalar;
+    if (!plan.vectorDim.empty()) {
+      int64_t extent = *extentOf(
+          StringAttr::get(analysis.kernel->getContext(), plan.vectorDim));
+      plan.alternatives.hasTail = extent % plan.lanes != 0;
+      plan.alternatives.overlapsTail =
+          plan.alternatives.hasTail && mayOverlapTail(extent);
+    }
+    TailForm usual = masks ? TailForm::Mask : TailForm::Scalar;
+    plan.tail = choice.tail.value_or(usual);
     if (!pins.tail.empty())
-      plan.tail = pins.tail == "mask" ? TailForm::Mask : TailForm::Scalar;
+      plan.tail = pins.tail == "mask"   ? TailForm::Mask
+                  : pins.tail == "peel" ? TailForm::Scalar
+                                        : TailForm::Overlap;
+    if (plan.tail == TailForm::Overlap && !plan.alternatives.overlapsTail)
+      plan.tail = usual;
   }
 
   /// Whether the nest adds up elements along its lanes in any order.

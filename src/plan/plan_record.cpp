@@ -11,6 +11,18 @@
 
 namespace tessera {
 
+std::string_view name(TailForm tail) {
+  switch (tail) {
+  case TailForm::Mask:
+    return "mask";
+  case TailForm::Scalar:
+    return "scalar";
+  case TailForm::Overlap:
+    return "overlap";
+  }
+  return "";
+}
+
 std::string_view name(Keeping keeping) {
   switch (keeping) {
   case Keeping::All:
@@ -49,13 +61,20 @@ std::string Plan::summary() const {
 
 std::vector<PlanChoices> everyCombination(const Plan &plan) {
   int64_t mostUnroll = 1, mostTogether = 1;
+  std::vector<TailForm> tails{TailForm::Mask, TailForm::Scalar};
   for (const StagePlan &stage : plan.stages) {
     mostTogether = std::max(mostTogether, stage.order.mostTogether);
     for (const NestPlan &nest : stage.nests)
       mostUnroll = std::max(mostUnroll, nest.alternatives.mostUnroll);
+    if (tails.size() == 2 &&
+        std::any_of(stage.nests.begin(), stage.nests.end(),
+                    [](const NestPlan &nest) {
+                      return nest.alternatives.overlapsTail;
+                    }))
+      tails.push_back(TailForm::Overlap);
   }
   std::vector<PlanChoices> all;
-  for (TailForm tail : {TailForm::Mask, TailForm::Scalar})
+  for (TailForm tail : tails)
     for (int64_t together = 1; together <= std::min<int64_t>(mostTogether, 4);
          together *= 2)
       for (int64_t unroll = 1; unroll <= std::min<int64_t>(mostUnroll, 8);

@@ -27,7 +27,13 @@ enum class TailForm {
   Mask,
   /// A loop over single elements.
   Scalar,
+  /// A whole vector that ends with the last element: it repeats what the vector
+  /// before it did for the elements that both have.
+  Overlap,
 };
+
+/// "mask", "scalar", "overlap".
+std::string_view name(TailForm tail);
 
 /// One reason for a decision, with a stable code.
 struct Reason {
@@ -42,6 +48,9 @@ struct NestAlternatives {
   std::vector<std::string> vectorDims;
   /// The most vectors per iteration; 1 where they depend on each other.
   int64_t mostUnroll = 1;
+  /// Whether there is a tail, and whether its elements may be done twice.
+  bool hasTail = false;
+  bool overlapsTail = false;
 };
 
 /// The decisions for one phase.

@@ -119,8 +119,13 @@ private:
 
   /// Equal for plans that lead to the same code.
   static std::string keyOf(const Priced &priced) {
-    return fmt::format("{} {} {:a}", priced.plan.summary(), priced.instructions,
-                       priced.nanoseconds);
+    std::string tails;
+    for (const StagePlan &stage : priced.plan.stages)
+      for (const NestPlan &nest : stage.nests)
+        if (nest.alternatives.hasTail)
+          tails += std::string(name(nest.tail)) + " ";
+    return fmt::format("{} {}{} {:a}", priced.plan.summary(), tails,
+                       priced.instructions, priced.nanoseconds);
   }
 
   Result<Priced> price(const PlanChoices &choices, std::string what) {
@@ -319,17 +324,26 @@ private:
   }
 
   void searchTail() {
-    if (input.pins.tail.empty()) {
+    if (!input.pins.tail.empty())
+      return;
+    auto withTails = [&](TailForm form, auto applies, const char *what) {
       PlanChoices choices = best.choices;
       bool hasTail = false;
       for (const NestPlan &nest : nests())
-        if (nest.tail == TailForm::Mask && !nest.vectorDim.empty()) {
-          choices.nests[nest.id].tail = TailForm::Scalar;
+        if (!nest.vectorDim.empty() && nest.tail != form && applies(nest)) {
+          choices.nests[nest.id].tail = form;
           hasTail = true;
         }
       if (hasTail)
-        consider(choices, "tails one element at a time");
-    }
+        consider(choices, what);
+    };
+    withTails(
+        TailForm::Scalar, [](const NestPlan &) { return true; },
+        "tails one element at a time");
+    withTails(
+        TailForm::Overlap,
+        [](const NestPlan &nest) { return nest.alternatives.overlapsTail; },
+        "tails that overlap");
   }
 
   const SearchInput &input;

@@ -184,6 +184,9 @@ void NestEmitter::emitLevel(unsigned level) {
     loop(level, extent - tail, tail > 0, plan.lanes, 1, nullptr, inner);
     mask = {};
     lanes = 1;
+  } else if (plan.tail == TailForm::Overlap) {
+    loop(level, extent - plan.lanes, tail > 0, plan.lanes, 1, nullptr, inner);
+    lanes = 1;
   } else {
     lanes = 1;
     loop(level, extent - tail, tail, 1, 1, nullptr, inner);

@@ -50,6 +50,8 @@ public:
     }
     if (Result<void> honoured = checkVectorAxis(); !honoured)
       return honoured.error();
+    if (Result<void> honoured = checkTail(); !honoured)
+      return honoured.error();
     return std::move(result);
   }
 
@@ -73,6 +75,26 @@ private:
                  "schedule pin 'vector_axis' (vectorAxis in C++) cannot be "
                  "honoured: no loop nest vectorizes '" +
                      pins.vectorAxis + "'" + why,
+                 {}};
+  }
+
+  /// If there are tails, one of them must overlap where the pin says so.
+  Result<void> checkTail() {
+    if (planning.pins.tail != "overlap")
+      return {};
+    bool hasTail = false;
+    for (const StagePlan &stage : result.plan.stages)
+      for (const NestPlan &nest : stage.nests) {
+        if (nest.tail == TailForm::Overlap)
+          return {};
+        hasTail |= nest.alternatives.hasTail;
+      }
+    if (!hasTail)
+      return {};
+    return Error{ErrorFamily::Unsupported,
+                 "unsupported.pin",
+                 "schedule pin 'tail' cannot be honoured: no loop nest has a "
+                 "tail whose elements may be done twice; use 'mask' or 'peel'",
                  {}};
   }
 

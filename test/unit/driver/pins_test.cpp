@@ -73,7 +73,10 @@ TEST(Pins, ThatCannotBeMetFail) {
   fails(unroll, "must agree");
   Schedule tail;
   tail.tail = "overlap";
-  fails(tail, "not implemented");
+  // A sum would count elements twice.
+  fails(tail, "no loop nest has a tail whose elements may be done twice");
+  tail.tail = "wrap";
+  fails(tail, "found 'wrap', expected 'mask', 'peel' or 'overlap'");
   Schedule sizes;
   sizes.tileSizes = {{"col", 64}};
   fails(sizes, "'tile_sizes' (tileSizes in C++)");

@@ -289,7 +289,8 @@ TEST(PlanFile, DamageIsNamedAndPlaced) {
   EXPECT_THAT(damage(replaced(text, "\"stages\": [", "\"stages\": [{}, ")),
               HasSubstr("stages: found 2, expected 1"));
   EXPECT_THAT(damage(replaced(text, "\"tail\": \"mask\"", "\"tail\": 3")),
-              HasSubstr("nests[0].tail: found 3, expected mask or scalar"));
+              HasSubstr("nests[0].tail: found 3, expected mask or scalar or "
+                        "overlap"));
   EXPECT_THAT(damage(replaced(text, "\"packs_operand\": false",
                               "\"packs_operand\": 0")),
               HasSubstr("packs_operand: found 0, expected true or false"));

@@ -355,7 +355,7 @@ static PlanChoices randomChoices(const Plan &plan, Random &random) {
       if (random.chance(0.8))
         choice.unroll = random.between(1, std::max<int64_t>(can.mostUnroll, 4));
       if (random.chance(0.5))
-        choice.tail = random.chance(0.5) ? TailForm::Mask : TailForm::Scalar;
+        choice.tail = static_cast<TailForm>(random.below(3));
       if (random.chance(0.5))
         choice.tileRows = random.between(1, 8);
       if (random.chance(0.5))

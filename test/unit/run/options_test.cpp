@@ -358,6 +358,31 @@ TEST_P(Options, EveryNumberOfProgramsTogether) {
       }
 }
 
+// A last vector that repeats elements of the one before it.
+TEST_P(Options, TailsThatOverlap) {
+  if (GetParam().backend == session::Backend::Interpreter)
+    GTEST_SKIP() << "the interpreter has no plan";
+  for (const char *name : {"gelu_residual", "sigmoid_pair", "softmax",
+                           "layer_norm", "rms_norm", "col_sum"})
+    for (int64_t more : {int64_t{1}, lanes() - 1, 4 * lanes() + 3}) {
+      RunRequest wanted =
+          request(name, {{"rows", 3}, {"cols", lanes() + more}});
+      Result<session::Compilation> usual =
+          session::compileOperator(*kernels::findOperator(name), wanted);
+      ASSERT_TRUE(usual) << usual.error().str();
+      PlanChoices choices;
+      for (const StagePlan &stage : usual->kernel.plan->stages)
+        for (const NestPlan &nest : stage.nests)
+          if (nest.alternatives.overlapsTail)
+            choices.nests[nest.id].tail = TailForm::Overlap;
+      SCOPED_TRACE(testing::Message() << name << " " << lanes() + more);
+      // Blocks of columns may have no tail.
+      EXPECT_TRUE(!choices.nests.empty() || name == std::string("col_sum"));
+      wanted.choices = std::make_shared<const PlanChoices>(choices);
+      ASSERT_TRUE(run(name, wanted));
+    }
+}
+
 std::string machineName(const testing::TestParamInfo<Machine> &info) {
   return info.param.name();
 }
