@@ -6,10 +6,10 @@
 //===----------------------------------------------------------------------===//
 //
 // For each row of a suite: compiles every combination of vectors per iteration,
-// programs together and tail, times them against the default plan in one race,
-// and reports the default's regret, its time over the best one's. With --fit
-// also what the regret would be under other coefficients of the cost model: on
-// the operators that it may be fitted to, and on the others.
+// programs together, tail and prefetching, times them against the default plan
+// in one race, and reports the default's regret, its time over the best one's.
+// With --fit also what the regret would be under other coefficients of the cost
+// model: on the operators that it may be fitted to, and on the others.
 //
 //===----------------------------------------------------------------------===//
 
@@ -47,7 +47,8 @@ struct Row {
   /// A second compilation of the default plan: the noise of the race.
   double again = 0;
   std::vector<double> measured;
-  /// "u4 t2 mask": vectors per iteration, programs together, tail.
+  /// "u4 t2 mask p1": vectors per iteration, programs together, tail, and with
+  /// prefetches what (Prefetch).
   std::vector<std::string> labels;
   std::string chosenLabel;
   /// By machine, then candidate.
@@ -98,30 +99,42 @@ std::vector<Variation> variations() {
   return all;
 }
 
+std::string labelOf(Prefetch prefetch) {
+  return prefetch == Prefetch::None
+             ? ""
+             : fmt::format(" p{}", static_cast<int>(prefetch));
+}
+
 std::string labelOf(const PlanChoices &choices) {
   int64_t unroll = 1, together = 1;
   TailForm tail = TailForm::Mask;
+  Prefetch prefetch = Prefetch::None;
   for (const auto &[id, nest] : choices.nests) {
     unroll = std::max(unroll, nest.unroll.value_or(1));
     tail = nest.tail.value_or(tail);
   }
   for (const auto &[stage, count] : choices.together)
     together = std::max(together, count);
-  return fmt::format("u{} t{} {}", unroll, together, name(tail));
+  for (const auto &[stage, what] : choices.prefetch)
+    prefetch = std::max(prefetch, what);
+  return fmt::format("u{} t{} {}{}", unroll, together, name(tail),
+                     labelOf(prefetch));
 }
 
 /// The plan as applied, in the same form.
 std::string labelOf(const Plan &plan) {
   std::string unrolls, tail;
   int64_t together = 1;
+  Prefetch prefetch = Prefetch::None;
   for (const StagePlan &stage : plan.stages) {
     together = std::max(together, stage.order.together);
+    prefetch = std::max(prefetch, stage.order.prefetch);
     for (const NestPlan &nest : stage.nests) {
       unrolls += fmt::format("{}{}", unrolls.empty() ? "u" : "/", nest.unroll);
       tail = name(nest.tail);
     }
   }
-  return fmt::format("{} t{} {}", unrolls, together, tail);
+  return fmt::format("{} t{} {}{}", unrolls, together, tail, labelOf(prefetch));
 }
 
 Result<Row> measure(const bench::RowSpec &spec, const Options &options,

@@ -234,6 +234,17 @@ Result<void> checkHonoured(const SavedPlan &saved, const Plan &plan,
                           : "1",
                       why));
     }
+    if (mine.prefetch && *mine.prefetch != stage.order.prefetch) {
+      std::string why = "the programs have no loop that reads, or stores after "
+                        "another loop, what moves with them";
+      for (const Reason &reason : stage.order.reasons)
+        if (stage.order.mostPrefetch == Prefetch::None)
+          why = reason.text;
+      return refuse(ErrorFamily::Unsupported, saved,
+                    fmt::format("{}.prefetch: found {}, expected {}: {}", where,
+                                name(*mine.prefetch),
+                                name(stage.order.mostPrefetch), why));
+    }
   }
   return {};
 }

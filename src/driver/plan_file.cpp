@@ -42,6 +42,10 @@ constexpr std::pair<TailForm, const char *> tails[] = {
     {TailForm::Mask, "mask"},
     {TailForm::Scalar, "scalar"},
     {TailForm::Overlap, "overlap"}};
+constexpr std::pair<Prefetch, const char *> prefetches[] = {
+    {Prefetch::None, "none"},
+    {Prefetch::Inputs, "inputs"},
+    {Prefetch::InputsAndOutputs, "inputs and outputs"}};
 
 Error usage(const std::string &file, const std::string &message) {
   return {ErrorFamily::Usage,
@@ -354,12 +358,16 @@ private:
   }
 
   void readStage(const Json &json, const std::string &where) {
-    Fields fields(json, where, {"grid", "programs_together", "nests"}, problem);
+    Fields fields(json, where,
+                  {"grid", "programs_together", "prefetch", "nests"}, problem);
     SavedStage stage;
     stage.grid = fields.text("grid");
     stage.together = fields.whole("programs_together", 1);
     if (stage.together)
       plan.choices.together[plan.stages.size()] = *stage.together;
+    stage.prefetch = fields.choice("prefetch", prefetches);
+    if (stage.prefetch)
+      plan.choices.prefetch[plan.stages.size()] = *stage.prefetch;
     fields.list("nests", [&](const Json &nest, std::string place) {
       stage.nests.push_back(readNest(nest, place));
     });
@@ -424,6 +432,7 @@ std::string writePlan(const Plan &plan, const PlanSubject &subject,
   for (const StagePlan &stage : plan.stages) {
     Json entry{{"grid", stage.grid},
                {"programs_together", stage.order.together},
+               {"prefetch", name(stage.order.prefetch)},
                {"nests", Json::array()}};
     for (const NestPlan &nest : stage.nests)
       if (seen.insert(nest.id).second)

@@ -83,6 +83,7 @@ struct SavedNest {
 struct SavedStage {
   std::optional<std::string> grid;
   std::optional<int64_t> together;
+  std::optional<Prefetch> prefetch;
   std::vector<SavedNest> nests;
 };
 

@@ -177,6 +177,7 @@ private:
                  {"grid", stage.grid},
                  {"programs", stage.programs},
                  {"programs_together", stage.order.together},
+                 {"prefetch", name(stage.order.prefetch)},
                  {"scratch_bytes", emitted.scratchBytes},
                  {"nests", Json::array()}};
       for (const Reason &reason : stage.order.reasons)

@@ -82,8 +82,32 @@ Result<Pins> readPins(tile::KernelOp kernel, const Target &target);
 /// dimension. A choice that is not legal for the nest is not followed.
 NestPlan planNest(const Phase &phase, const Planning &planning);
 
+/// An access of a nest whose elements another program accesses at a known
+/// distance.
+struct PrefetchedAccess {
+  mlir::Operation *op = nullptr;
+  /// By axis, how far its index is ahead in the next program.
+  llvm::SmallVector<int64_t, 4> ahead;
+};
+
+/// What one nest can prefetch.
+struct NestPrefetches {
+  /// Loads of the nest, of the next program's elements.
+  std::vector<PrefetchedAccess> loads;
+  /// Stores of later nests over the same elements, of this program's.
+  std::vector<mlir::Operation *> stores;
+};
+
+/// By NestPlan::id, the nests of a grid's programs that can prefetch something:
+/// for each array that is read along the lanes, the last nest that reads it;
+/// for each that is only written so, the first nest of the same loops.
+std::map<int64_t, NestPrefetches> findPrefetches(tile::ParallelOp grid,
+                                                 const std::vector<Step> &steps,
+                                                 const Planning &planning);
+
 /// The order of the programs of stage `number`, whose body has been cut into
-/// `steps`: what was chosen, as far as it is legal, else one at a time.
+/// `steps`: what was chosen, as far as it is legal, else one at a time and
+/// without prefetches.
 GridPlan planGrid(tile::ParallelOp grid, size_t number,
                   const std::vector<Step> &steps, const Planning &planning);
 

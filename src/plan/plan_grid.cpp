@@ -42,6 +42,27 @@ bool isPlain(const Root &root) {
   return false;
 }
 
+/// What could be prefetched, and what was chosen of that. Loops without a
+/// reduction are not interrupted between programs, so that the core and its
+/// prefetchers run into the next one by themselves.
+void planPrefetch(tile::ParallelOp grid, size_t number,
+                  const std::vector<Step> &steps, const Planning &planning,
+                  GridPlan &plan) {
+  for (const auto &[id, nest] : findPrefetches(grid, steps, planning))
+    plan.mostPrefetch = std::max(
+        plan.mostPrefetch, !nest.stores.empty()  ? Prefetch::InputsAndOutputs
+                           : !nest.loads.empty() ? Prefetch::Inputs
+                                                 : Prefetch::None);
+  auto chosen = planning.choices.prefetch.find(number);
+  if (chosen == planning.choices.prefetch.end())
+    return;
+  plan.prefetch = std::min(chosen->second, plan.mostPrefetch);
+  if (plan.prefetch != Prefetch::None)
+    plan.reasons.push_back({"programs.prefetch",
+                            "the next program finds its inputs in a nearer "
+                            "cache"});
+}
+
 } // namespace
 
 GridPlan planGrid(tile::ParallelOp grid, size_t number,
@@ -81,6 +102,7 @@ GridPlan planGrid(tile::ParallelOp grid, size_t number,
     plan.mostTogether *= 2;
   if (plan.mostTogether == 1)
     return alone("programs.few", "there are too few programs");
+  planPrefetch(grid, number, steps, planning, plan);
   auto chosen = planning.choices.together.find(number);
   if (chosen == planning.choices.together.end())
     return plan;

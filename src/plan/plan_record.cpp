@@ -35,6 +35,18 @@ std::string_view name(Keeping keeping) {
   return "";
 }
 
+std::string_view name(Prefetch prefetch) {
+  switch (prefetch) {
+  case Prefetch::None:
+    return "none";
+  case Prefetch::Inputs:
+    return "inputs";
+  case Prefetch::InputsAndOutputs:
+    return "inputs and outputs";
+  }
+  return "";
+}
+
 std::string Plan::summary() const {
   std::string text;
   for (const StagePlan &stage : stages) {
@@ -55,6 +67,8 @@ std::string Plan::summary() const {
                                    : "") +
                 (nest.packedOperand >= 0 ? ", packed" : "") + ")";
     }
+    if (stage.order.prefetch != Prefetch::None)
+      text += "; prefetch " + std::string(name(stage.order.prefetch));
   }
   return text;
 }
@@ -62,8 +76,10 @@ std::string Plan::summary() const {
 std::vector<PlanChoices> everyCombination(const Plan &plan) {
   int64_t mostUnroll = 1, mostTogether = 1;
   std::vector<TailForm> tails{TailForm::Mask, TailForm::Scalar};
+  Prefetch mostPrefetch = Prefetch::None;
   for (const StagePlan &stage : plan.stages) {
     mostTogether = std::max(mostTogether, stage.order.mostTogether);
+    mostPrefetch = std::max(mostPrefetch, stage.order.mostPrefetch);
     for (const NestPlan &nest : stage.nests)
       mostUnroll = std::max(mostUnroll, nest.alternatives.mostUnroll);
     if (tails.size() == 2 &&
@@ -74,7 +90,13 @@ std::vector<PlanChoices> everyCombination(const Plan &plan) {
       tails.push_back(TailForm::Overlap);
   }
   std::vector<PlanChoices> all;
+  std::vector<std::pair<TailForm, Prefetch>> forms;
   for (TailForm tail : tails)
+    for (Prefetch prefetch :
+         {Prefetch::None, Prefetch::Inputs, Prefetch::InputsAndOutputs})
+      if (prefetch <= mostPrefetch)
+        forms.push_back({tail, prefetch});
+  for (auto [tail, prefetch] : forms)
     for (int64_t together = 1; together <= std::min<int64_t>(mostTogether, 4);
          together *= 2)
       for (int64_t unroll = 1; unroll <= std::min<int64_t>(mostUnroll, 8);
@@ -85,6 +107,8 @@ std::vector<PlanChoices> everyCombination(const Plan &plan) {
           const StagePlan &stage = plan.stages[number];
           choices.together[number] =
               std::min(together, stage.order.mostTogether);
+          choices.prefetch[number] =
+              std::min(prefetch, stage.order.mostPrefetch);
           for (const NestPlan &nest : stage.nests) {
             NestChoice &choice = choices.nests[nest.id];
             if (!nest.vectorDim.empty())

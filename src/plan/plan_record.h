@@ -35,6 +35,19 @@ enum class TailForm {
 /// "mask", "scalar", "overlap".
 std::string_view name(TailForm tail);
 
+/// What the programs of a grid ask the caches for before it is needed.
+enum class Prefetch {
+  None,
+  /// In the last loop that reads an input, the elements that the next program
+  /// reads first.
+  Inputs,
+  /// In the first loop, too, the elements of outputs that a later one stores.
+  InputsAndOutputs,
+};
+
+/// "none", "inputs", "inputs and outputs".
+std::string_view name(Prefetch prefetch);
+
 /// One reason for a decision, with a stable code.
 struct Reason {
   std::string code;
@@ -96,6 +109,9 @@ struct GridPlan {
   int64_t together = 1;
   /// The most that could.
   int64_t mostTogether = 1;
+  Prefetch prefetch = Prefetch::None;
+  /// The most that there is to prefetch.
+  Prefetch mostPrefetch = Prefetch::None;
   std::vector<Reason> reasons;
 };
 
@@ -127,6 +143,8 @@ struct PlanChoices {
   std::map<int64_t, NestChoice> nests;
   /// Programs that advance together, by the number of the stage.
   std::map<size_t, int64_t> together;
+  /// What is prefetched, by the number of the stage.
+  std::map<size_t, Prefetch> prefetch;
 };
 
 /// A plan that the search looked at.
@@ -159,8 +177,8 @@ struct Plan {
 };
 
 /// The candidates around a plan that differ in vectors per iteration (the same
-/// of every nest), programs together and tail: every combination, for measuring
-/// how good the search is.
+/// of every nest), programs together, tail and prefetching: every combination,
+/// for measuring how good the search is.
 std::vector<PlanChoices> everyCombination(const Plan &plan);
 
 } // namespace tessera

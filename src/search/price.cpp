@@ -8,6 +8,7 @@
 #include "search/price.h"
 
 #include "realize/cpu/realize.h"
+#include "realize/cpu/vector_emitter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -27,6 +28,7 @@ void Counts::add(const Counts &other, double times) {
   stores += times * other.stores;
   loadedBytes += times * other.loadedBytes;
   storedBytes += times * other.storedBytes;
+  prefetchedBytes += times * other.prefetchedBytes;
   maskedLoads += times * other.maskedLoads;
   maskedStores += times * other.maskedStores;
   gatheredLanes += times * other.gatheredLanes;
@@ -224,9 +226,20 @@ private:
       apart(gather.getType(), true);
     else if (auto scatter = dyn_cast<LLVM::masked_scatter>(op))
       apart(scatter.getValue().getType(), false);
+    else if (auto prefetch = dyn_cast<LLVM::Prefetch>(op))
+      touchAhead(prefetch, counts);
     else
       countArithmetic(op, counts);
     return counts;
+  }
+
+  /// A prefetch takes the place of a load.
+  static void touchAhead(LLVM::Prefetch prefetch, Counts &counts) {
+    counts.instructions = 1;
+    counts.loads = 1;
+    // What is stored later is not waited for.
+    if (prefetch.getRw() == 0)
+      counts.prefetchedBytes = double(cacheLine);
   }
 
   void countArithmetic(Operation *op, Counts &counts) const {
@@ -458,9 +471,14 @@ TimeTerms predictTime(const StagePrice &price, double programs,
   const MemoryLevel &far = machine.levelOf(traffic.read + traffic.written);
   terms.memory = traffic.read / far.read + traffic.written / far.write;
   // What a program reads again is where its data stay between the reads, beside
-  // those of the programs that advance with it.
+  // those of the programs that advance with it. Lines that wait for the next
+  // program need room beside them, and are pushed out before a cache is full.
+  constexpr double usable = 0.67;
+  double ahead = price.counts.prefetchedBytes;
   double touched = (traffic.read + traffic.written) / std::max(programs, 1.0) *
                    price.together;
+  if (ahead > 0)
+    touched = (touched + ahead * price.together) / usable;
   const MemoryLevel &near = machine.levelOf(touched);
   if (&near != &machine.memory[0]) {
     double again =
@@ -471,6 +489,18 @@ TimeTerms predictTime(const StagePrice &price, double programs,
   double memory = terms.memory + terms.repeatedReads;
   terms.total = std::max(computation, memory) +
                 machine.notOverlapped * std::min(computation, memory);
+  // A program's first reading waits while its other nests leave the way to
+  // memory idle. Prefetches use that, but for what the core would come to in
+  // time by itself, its window being that long.
+  double beyond =
+      std::max(0.0, 1 - machine.costs(target).reorderWindow /
+                            std::max(price.counts.instructions, 1.0));
+  if (price.nestCycles.size() > 1)
+    terms.savedAhead =
+        far.savedAhead *
+        std::min(beyond * std::min(ahead * programs, traffic.read) / far.read,
+                 computation);
+  terms.total -= terms.savedAhead;
   return terms;
 }
 

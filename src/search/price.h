@@ -17,8 +17,8 @@
 // The programs of a grid are the outermost loop. Memory is added by bytes: what
 // the kernel has to move comes from the level that holds all arrays, what it
 // reads again from the level that holds what the programs that advance together
-// touch. Most of the shorter of computation and memory is hidden behind the
-// longer.
+// touch. Most of the shorter of computation
+// and memory is hidden behind the longer.
 //
 // Blind spots: register pressure and spills, stores to scratch memory beyond
 // the first-level cache, addresses that conflict in a cache, what ran before,
@@ -46,6 +46,8 @@ struct Counts {
   double stores = 0;
   double loadedBytes = 0;
   double storedBytes = 0;
+  /// Of the lines that are prefetched to be loaded.
+  double prefetchedBytes = 0;
   double maskedLoads = 0;
   double maskedStores = 0;
   /// Lanes of gathers and scatters.
@@ -94,6 +96,8 @@ struct TimeTerms {
   double waiting = 0;
   double memory = 0;
   double repeatedReads = 0;
+  /// What prefetching takes off their sum.
+  double savedAhead = 0;
   double total = 0;
 };
 

@@ -93,6 +93,7 @@ public:
       searchUnroll();
       searchTail();
       searchTogether();
+      searchPrefetch();
     } else {
       refuse(fmt::format("any other plan: {} instructions are more than {}",
                          best.instructions, longestSearched),
@@ -320,6 +321,23 @@ private:
         if (!best.choices.together.count(stage) ||
             best.choices.together[stage] != together)
           break;
+      }
+  }
+
+  void searchPrefetch() {
+    for (size_t stage = 0; stage < best.plan.stages.size(); ++stage)
+      for (Prefetch prefetch : {Prefetch::Inputs, Prefetch::InputsAndOutputs}) {
+        if (prefetch > best.plan.stages[stage].order.mostPrefetch)
+          break;
+        PlanChoices choices = best.choices;
+        choices.prefetch[stage] = prefetch;
+        std::string what = fmt::format("prefetch {}", name(prefetch));
+        consider(choices, what);
+        // Programs that advance together take more of the nearest cache.
+        if (best.plan.stages[stage].order.together == 1)
+          continue;
+        choices.together[stage] = 1;
+        consider(choices, what + ", one program at a time");
       }
   }
 

@@ -31,6 +31,10 @@ struct MemoryLevel {
   double read = 0;
   double write = 0;
   double writeAround = 0;
+  /// Of the time of such reads, or of computation if that is less, the share
+  /// that is saved where programs prefetch what the next one reads; 0 where
+  /// that was not measured.
+  double savedAhead = 0;
 };
 
 /// What one core takes for the operations of vectors of one width. Cycles of a

@@ -18,6 +18,7 @@ constexpr Figure<MemoryLevel> ofLevels[] = {
     {"read", "bytes/ns", &MemoryLevel::read, 0.05, 20000},
     {"write", "bytes/ns", &MemoryLevel::write, 0.05, 20000},
     {"writeAround", "bytes/ns", &MemoryLevel::writeAround, 0.05, 20000},
+    {"savedAhead", "of the reading", &MemoryLevel::savedAhead, 0, 1},
 };
 static_assert(sizeof(MemoryLevel) ==
                   sizeof(int64_t) + std::size(ofLevels) * sizeof(double),

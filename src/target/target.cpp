@@ -30,6 +30,9 @@ static const FloatControl fpcr = {.read = "llvm.aarch64.get.fpcr",
                                   .standard = 0,
                                   .mask = -1};
 
+/// PREFETCHW. Processors of these levels that lack it take it for no operation.
+static const char *const prefetchForStores = "+prfchw";
+
 /// By Isa; the levels of an architecture stand together, lowest first.
 static const std::array<Target, 4> targets = {{
     {.isa = Isa::X86_64,
@@ -55,7 +58,7 @@ static const std::array<Target, 4> targets = {{
      .level = 1,
      .triple = "x86_64-unknown-linux-gnu",
      .cpu = "x86-64-v3",
-     .features = "",
+     .features = prefetchForStores,
      .vectorBits = 256,
      .vectorRegisters = 16,
      .hasFma = true,
@@ -72,7 +75,7 @@ static const std::array<Target, 4> targets = {{
      .level = 2,
      .triple = "x86_64-unknown-linux-gnu",
      .cpu = "x86-64-v4",
-     .features = "",
+     .features = prefetchForStores,
      .vectorBits = 512,
      .vectorRegisters = 32,
      .hasFma = true,

@@ -178,6 +178,8 @@ Value NestEmitter::loadElement(const Access &access) {
     loaded = at.isContiguous
                  ? emit.load(at.pointer, storage, lanes, active)
                  : emit.gather(at.pointer, storage, at.laneOffsets, active);
+    if (prefetches && at.isContiguous)
+      prefetchNext(access, at.pointer);
     // Inactive lanes are loaded as zero, the fill when none is written.
     if (!fill)
       return loaded;
@@ -187,6 +189,62 @@ Value NestEmitter::loadElement(const Access &access) {
   if (!fill)
     fill = emit.zero(compute);
   return emit.select(wanted, loaded, fill);
+}
+
+/// Prefetches what the next program loads in place of what was loaded at
+/// `pointer`.
+void NestEmitter::prefetchNext(const Access &access, Value pointer) {
+  auto found =
+      llvm::find_if(prefetches->loads, [&](const PrefetchedAccess &ahead) {
+        return ahead.op == access.op;
+      });
+  if (found == prefetches->loads.end())
+    return;
+  Value distance = emit.index(0);
+  for (auto [axis, ahead] : llvm::enumerate(found->ahead))
+    if (ahead != 0)
+      distance =
+          emit.add(distance, emit.mul(r.stride(access, axis),
+                                      emit.index(ahead * r.programsAhead())));
+  Type storage = access.viewType().getElementType();
+  prefetchVector(emit.offsetPointer(pointer, storage, distance), storage,
+                 /*isStored=*/false);
+}
+
+/// Prefetches what a later nest stores at these coordinates.
+void NestEmitter::prefetchStored(const Access &access) {
+  Value offset = emit.index(0);
+  for (auto [axis, described] : llvm::enumerate(access.axes)) {
+    Value position = emit.index(0);
+    if (described.dim)
+      position =
+          emit.mul(coordinate(described.dim), emit.index(described.step));
+    if (described.offset) {
+      // One that is computed after this nest comes too late.
+      if (!isa<BlockArgument>(described.offset) &&
+          !r.hasScalar(described.offset))
+        return;
+      position = emit.add(position, r.scalar(described.offset));
+    }
+    offset = emit.add(offset, emit.mul(position, r.stride(access, axis)));
+  }
+  Type storage = access.viewType().getElementType();
+  prefetchVector(
+      emit.offsetPointer(r.viewPointer(access.view), storage, offset), storage,
+      /*isStored=*/true);
+}
+
+/// Prefetches a vector, line by line; of the vectors of an iteration that share
+/// a line, the first.
+void NestEmitter::prefetchVector(Value pointer, Type storage, bool isStored) {
+  int64_t bytes = lanes * storageBytes(storage);
+  if (bytes < cacheLine && vectorOf(copy) * bytes % cacheLine != 0)
+    return;
+  emit.prefetch(pointer, isStored);
+  for (int64_t at = cacheLine; at < bytes; at += cacheLine)
+    emit.prefetch(emit.offsetPointer(pointer, storage,
+                                     emit.index(at / storageBytes(storage))),
+                  isStored);
 }
 
 void NestEmitter::storeElement(const Access &access, Value tile) {

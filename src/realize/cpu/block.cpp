@@ -384,6 +384,12 @@ void Realizer::runParallel(tile::ParallelOp op, Value first, Value last) {
     order = planGrid(op, stage, steps, planning);
   if (last)
     plan.order = order;
+  if (order.prefetch != Prefetch::None) {
+    prefetches = findPrefetches(op, steps, planning);
+    if (order.prefetch == Prefetch::Inputs)
+      for (auto &[id, nest] : prefetches)
+        nest.stores.clear();
+  }
   if (!first)
     first = emit.index(0);
   if (!last)
@@ -457,6 +463,7 @@ void Realizer::runPrograms(tile::ParallelOp op, Value first, Value last,
   auto loop = b.create<scf::ForOp>(emit.loc, first, last, emit.index(together));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(loop.getBody()->getTerminator());
+  advancing = together;
   if (nests.empty()) {
     bindProgram(op, loop.getInductionVar());
     runBlock(op.getBody().front());

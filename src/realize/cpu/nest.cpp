@@ -20,7 +20,7 @@ NestEmitter::NestEmitter(Realizer &realizer)
 NestEmitter::NestEmitter(Realizer &realizer, const Phase &phase,
                          const NestPlan &plan)
     : r(realizer), emit(realizer.emit), b(realizer.b), phase(&phase),
-      plan(plan) {
+      plan(plan), prefetches(realizer.prefetchesOf(plan)) {
   SmallVector<StringAttr> kept(phase.kept), reduced(phase.reduced);
   if (!plan.vectorDim.empty()) {
     vectorDim = StringAttr::get(b.getContext(), plan.vectorDim);
@@ -409,6 +409,9 @@ void NestEmitter::emitBody(States *states) {
     }
     if (states)
       (*states)[copy] = next;
+    if (prefetches && lanes > 1)
+      for (Operation *store : prefetches->stores)
+        prefetchStored(*getAccess(store));
   }
   copy = 0;
 }

@@ -128,6 +128,9 @@ private:
   void emitCheck(const Access &access, unsigned axis, mlir::Value offset);
   mlir::Value outside(mlir::Value index, int64_t extent);
   mlir::Value loadElement(const Access &access);
+  void prefetchNext(const Access &access, mlir::Value pointer);
+  void prefetchStored(const Access &access);
+  void prefetchVector(mlir::Value pointer, mlir::Type storage, bool isStored);
   mlir::Value emitOp(mlir::Operation *op);
   mlir::Value gatherElement(tile::GatherOp op);
   mlir::Value reshapeElement(tile::ReshapeOp op);
@@ -172,6 +175,8 @@ private:
 
   const Phase *phase = nullptr;
   NestPlan plan;
+  /// Null for none.
+  const NestPrefetches *prefetches = nullptr;
   mlir::StringAttr vectorDim;
   int vectorLevel = -1, tileLevel = -1;
   llvm::SmallVector<Level> levels;

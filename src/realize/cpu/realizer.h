@@ -131,6 +131,14 @@ public:
     buffers[tile] = std::move(buffer);
   }
 
+  /// What the nest prefetches, if anything.
+  const NestPrefetches *prefetchesOf(const NestPlan &nest) const {
+    auto it = prefetches.find(nest.id);
+    return it == prefetches.end() ? nullptr : &it->second;
+  }
+  /// How many programs ahead the next one is.
+  int64_t programsAhead() const { return advancing; }
+
   /// Plans and emits a phase.
   void runPhase(const Phase &phase);
   /// Evaluates a tile into a buffer of its dimensions.
@@ -187,6 +195,10 @@ private:
   llvm::DenseMap<mlir::Value, mlir::Value> viewPointers;
   llvm::DenseMap<std::pair<unsigned, unsigned>, mlir::Value> viewStrides;
   llvm::StringMap<mlir::Value> extents;
+  /// By NestPlan::id, of the grid at hand, and how many of its programs advance
+  /// together.
+  std::map<int64_t, NestPrefetches> prefetches;
+  int64_t advancing = 1;
 
   /// A dimension whose extent nothing bounds. Memory for tiles over it is
   /// requested before `use`, which makes the extent 0 if there is none.

@@ -90,6 +90,10 @@ public:
   void scatter(mlir::Value value, mlir::Value pointer, mlir::Type storage,
                mlir::Value offsets, mlir::Value mask);
 
+  /// Asks for the cache line of an address, which need not be mapped, to be
+  /// loaded or stored to.
+  void prefetch(mlir::Value pointer, bool isStored);
+
   /// The type elements of `storage` have in memory and when loaded.
   mlir::Type memoryType(mlir::Type storage);
   mlir::Type computeType(mlir::Type storage);
@@ -112,6 +116,9 @@ private:
   mlir::Value narrowSmallFloat(mlir::Value value, unsigned exponentBits,
                                unsigned mantissaBits, bool hasInfinity);
 };
+
+/// The bytes of a cache line, which one prefetch brings.
+inline constexpr int64_t cacheLine = 64;
 
 /// The number of bytes an element of `storage` takes in memory.
 int64_t storageBytes(mlir::Type storage);

@@ -182,6 +182,11 @@ TEST(PlanFile, EditsChangeTheCode) {
                                "\"programs_together\": 1"));
   EXPECT_THAT(fewer.summary, testing::StartsWith("parallel rows;"));
   EXPECT_NE(fewer.object, original.object);
+  Made ahead = edited(
+      replaced(text, "\"prefetch\": \"none\"", "\"prefetch\": \"inputs\""));
+  EXPECT_THAT(ahead.summary, testing::EndsWith("; prefetch inputs"));
+  EXPECT_NE(ahead.object, original.object);
+  EXPECT_EQ(edited(ahead.text).object, ahead.object);
   Made scalar =
       edited(replaced(text, "\"tail\": \"mask\"", "\"tail\": \"scalar\""));
   EXPECT_NE(scalar.object, original.object);
@@ -371,6 +376,18 @@ TEST(PlanFile, WhatCannotBeAppliedIsNamed) {
   EXPECT_THAT(refusal(withField(text, "programs_together", "100")),
               HasSubstr("stages[0].programs_together: found 100, expected 1 to "
                         "8: there are too few programs"));
+  EXPECT_THAT(damage(withField(text, "prefetch", "\"all\"")),
+              HasSubstr("stages[0].prefetch: found \"all\", expected none or "
+                        "inputs or inputs and outputs"));
+  // Loops that nothing interrupts.
+  Result<Made> copied = make("copy", softmaxDims);
+  ASSERT_TRUE(copied) << copied.error().str();
+  Result<Made> ahead = make("copy", softmaxDims,
+                            withField(copied->text, "prefetch", "\"inputs\""));
+  ASSERT_FALSE(ahead);
+  EXPECT_THAT(ahead.error().message,
+              HasSubstr("stages[0].prefetch: found inputs, expected none: no "
+                        "reduction to wait for"));
 }
 
 TEST(PlanFile, AnOrderOfEvaluationIsNoChoice) {

@@ -347,6 +347,7 @@ static PlanChoices randomChoices(const Plan &plan, Random &random) {
   for (size_t i = 0; i < plan.stages.size(); ++i) {
     const StagePlan &stage = plan.stages[i];
     choices.together[i] = random.between(1, stage.order.mostTogether);
+    choices.prefetch[i] = static_cast<Prefetch>(random.below(3));
     for (const NestPlan &nest : stage.nests) {
       NestChoice &choice = choices.nests[nest.id];
       const NestAlternatives &can = nest.alternatives;
