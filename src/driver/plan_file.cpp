@@ -40,6 +40,8 @@ constexpr std::pair<AliasMode, const char *> aliases[] = {
     {AliasMode::Overlap, "overlap"}};
 constexpr std::pair<TailForm, const char *> tails[] = {
     {TailForm::Mask, "mask"}, {TailForm::Scalar, "scalar"}};
+constexpr std::pair<Edges, const char *> edgesNames[] = {
+    {Edges::Checked, "checked"}, {Edges::Apart, "apart"}};
 
 Error usage(const std::string &file, const std::string &message) {
   return {ErrorFamily::Usage,
@@ -347,12 +349,16 @@ private:
   }
 
   void readStage(const Json &json, const std::string &where) {
-    Fields fields(json, where, {"grid", "programs_together", "nests"}, problem);
+    Fields fields(json, where, {"grid", "programs_together", "edges", "nests"},
+                  problem);
     SavedStage stage;
     stage.grid = fields.text("grid");
     stage.together = fields.whole("programs_together", 1);
     if (stage.together)
       plan.choices.together[plan.stages.size()] = *stage.together;
+    stage.edges = fields.choice("edges", edgesNames);
+    if (stage.edges)
+      plan.choices.edges[plan.stages.size()] = *stage.edges;
     fields.list("nests", [&](const Json &nest, std::string place) {
       stage.nests.push_back(readNest(nest, place));
     });
@@ -415,6 +421,7 @@ std::string writePlan(const Plan &plan, const PlanSubject &subject,
   for (const StagePlan &stage : plan.stages) {
     Json entry{{"grid", stage.grid},
                {"programs_together", stage.order.together},
+               {"edges", name(stage.order.edges)},
                {"nests", Json::array()}};
     for (const NestPlan &nest : stage.nests)
       if (seen.insert(nest.id).second)

@@ -81,6 +81,7 @@ struct SavedNest {
 struct SavedStage {
   std::optional<std::string> grid;
   std::optional<int64_t> together;
+  std::optional<Edges> edges;
   std::vector<SavedNest> nests;
 };
 

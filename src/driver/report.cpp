@@ -172,6 +172,8 @@ private:
                  {"grid", stage.grid},
                  {"programs", stage.programs},
                  {"programs_together", stage.order.together},
+                 {"edges", name(stage.order.edges)},
+                 {"interior_programs", stage.order.interior},
                  {"scratch_bytes", emitted.scratchBytes},
                  {"nests", Json::array()}};
       for (const Reason &reason : stage.order.reasons)

@@ -29,6 +29,14 @@ enum class TailForm {
   Scalar,
 };
 
+/// Where programs check what may lie outside an array.
+enum class Edges {
+  /// All programs, in one body.
+  Checked,
+  /// The programs that touch no edge have a body of their own, without checks.
+  Apart,
+};
+
 /// One reason for a decision, with a stable code.
 struct Reason {
   std::string code;
@@ -80,13 +88,17 @@ struct NestPlan {
   std::string pinConflict;
 };
 
-/// How the programs of a grid follow one another.
+/// How the programs of a grid follow one another, and differ.
 struct GridPlan {
   /// Programs that advance together, phase by phase: while one waits for the
   /// end of a reduction the next one's loop runs.
   int64_t together = 1;
   /// The most that could.
   int64_t mostTogether = 1;
+  Edges edges = Edges::Checked;
+  /// Programs that touch no edge of an array, where others do and they can be
+  /// set apart; 0 elsewhere.
+  int64_t interior = 0;
   std::vector<Reason> reasons;
 };
 
@@ -100,6 +112,8 @@ struct StagePlan {
 
 /// "all", "expensive", "required".
 std::string_view name(Keeping keeping);
+/// "checked", "apart".
+std::string_view name(Edges edges);
 
 /// Decisions for one nest that a saved plan or the search fixes; the others are
 /// the planner's.
@@ -118,6 +132,8 @@ struct PlanChoices {
   std::map<int64_t, NestChoice> nests;
   /// Programs that advance together, by the number of the stage.
   std::map<size_t, int64_t> together;
+  /// By the number of the stage.
+  std::map<size_t, Edges> edges;
 };
 
 /// A plan that the search looked at.

@@ -92,6 +92,7 @@ public:
       searchVectorDims();
       searchUnroll();
       searchTail();
+      searchEdges();
       searchTogether();
     } else {
       refuse(fmt::format("any other plan: {} instructions are more than {}",
@@ -299,7 +300,9 @@ private:
         choices.together[stage] = together;
         std::string what = fmt::format("{} programs together", together);
         // One more body is there for the programs that are left over.
-        const int64_t bodies = together == 2 ? 1 : together / 2 + 1;
+        const int64_t bodies = together > 2     ? together / 2 + 1
+                               : isApart(stage) ? 2
+                                                : 1;
         const int64_t expected =
             best.prices[stage].instructions / bodies * (together + 1);
         if (expected > mostInstructions) {
@@ -316,6 +319,19 @@ private:
         if (!best.choices.together.count(stage) ||
             best.choices.together[stage] != together)
           break;
+      }
+  }
+
+  bool isApart(size_t stage) const {
+    return best.plan.stages[stage].order.edges == Edges::Apart;
+  }
+
+  void searchEdges() {
+    for (size_t stage = 0; stage < best.plan.stages.size(); ++stage)
+      if (best.plan.stages[stage].order.interior > 0) {
+        PlanChoices choices = best.choices;
+        choices.edges[stage] = Edges::Apart;
+        consider(choices, "programs that touch no edge apart");
       }
   }
 

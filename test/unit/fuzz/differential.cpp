@@ -347,6 +347,8 @@ static PlanChoices randomChoices(const Plan &plan, Random &random) {
   for (size_t i = 0; i < plan.stages.size(); ++i) {
     const StagePlan &stage = plan.stages[i];
     choices.together[i] = random.between(1, stage.order.mostTogether);
+    if (stage.order.interior > 0)
+      choices.edges[i] = random.chance(0.7) ? Edges::Apart : Edges::Checked;
     for (const NestPlan &nest : stage.nests) {
       NestChoice &choice = choices.nests[nest.id];
       const NestAlternatives &can = nest.alternatives;
