@@ -74,6 +74,9 @@ bool PhaseAnalysis::collectLimits(const Root &root, StringAttr dim,
       bool keeps =
           isa<tile::LoadOp>(user) ||
           (isDeferred(user) && !isa<tile::GatherOp, tile::ReshapeOp>(user));
+      // An index that was not computed may be any.
+      if (std::optional<Access> access = getAccess(user))
+        keeps &= !access->promised;
       if (auto reduce = dyn_cast<tile::ReduceOp>(user))
         keeps = !llvm::is_contained(reduce.getOver(), dim);
       if (auto contract = dyn_cast<tile::ContractOp>(user))

@@ -245,6 +245,18 @@ Result<void> checkHonoured(const SavedPlan &saved, const Plan &plan,
                                 name(*mine.prefetch),
                                 name(stage.order.mostPrefetch), why));
     }
+    if (mine.edges && *mine.edges != stage.order.edges) {
+      std::string why;
+      for (const Reason &reason : stage.order.reasons)
+        if (reason.code.starts_with("edges."))
+          why = reason.text;
+      if (why.empty())
+        why = "all programs touch an edge of an array, or none does";
+      return refuse(ErrorFamily::Unsupported, saved,
+                    fmt::format("{}.edges: found {}, expected {}: {}", where,
+                                name(*mine.edges), name(stage.order.edges),
+                                why));
+    }
   }
   return {};
 }

@@ -46,6 +46,8 @@ constexpr std::pair<Prefetch, const char *> prefetches[] = {
     {Prefetch::None, "none"},
     {Prefetch::Inputs, "inputs"},
     {Prefetch::InputsAndOutputs, "inputs and outputs"}};
+constexpr std::pair<Edges, const char *> edgesNames[] = {
+    {Edges::Checked, "checked"}, {Edges::Apart, "apart"}};
 
 Error usage(const std::string &file, const std::string &message) {
   return {ErrorFamily::Usage,
@@ -359,7 +361,8 @@ private:
 
   void readStage(const Json &json, const std::string &where) {
     Fields fields(json, where,
-                  {"grid", "programs_together", "prefetch", "nests"}, problem);
+                  {"grid", "programs_together", "prefetch", "edges", "nests"},
+                  problem);
     SavedStage stage;
     stage.grid = fields.text("grid");
     stage.together = fields.whole("programs_together", 1);
@@ -368,6 +371,9 @@ private:
     stage.prefetch = fields.choice("prefetch", prefetches);
     if (stage.prefetch)
       plan.choices.prefetch[plan.stages.size()] = *stage.prefetch;
+    stage.edges = fields.choice("edges", edgesNames);
+    if (stage.edges)
+      plan.choices.edges[plan.stages.size()] = *stage.edges;
     fields.list("nests", [&](const Json &nest, std::string place) {
       stage.nests.push_back(readNest(nest, place));
     });
@@ -433,6 +439,7 @@ std::string writePlan(const Plan &plan, const PlanSubject &subject,
     Json entry{{"grid", stage.grid},
                {"programs_together", stage.order.together},
                {"prefetch", name(stage.order.prefetch)},
+               {"edges", name(stage.order.edges)},
                {"nests", Json::array()}};
     for (const NestPlan &nest : stage.nests)
       if (seen.insert(nest.id).second)

@@ -84,6 +84,7 @@ struct SavedStage {
   std::optional<std::string> grid;
   std::optional<int64_t> together;
   std::optional<Prefetch> prefetch;
+  std::optional<Edges> edges;
   std::vector<SavedNest> nests;
 };
 

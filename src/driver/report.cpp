@@ -178,6 +178,8 @@ private:
                  {"programs", stage.programs},
                  {"programs_together", stage.order.together},
                  {"prefetch", name(stage.order.prefetch)},
+                 {"edges", name(stage.order.edges)},
+                 {"interior_programs", stage.order.interior},
                  {"scratch_bytes", emitted.scratchBytes},
                  {"nests", Json::array()}};
       for (const Reason &reason : stage.order.reasons)

@@ -111,6 +111,12 @@ std::map<int64_t, NestPrefetches> findPrefetches(tile::ParallelOp grid,
 GridPlan planGrid(tile::ParallelOp grid, size_t number,
                   const std::vector<Step> &steps, const Planning &planning);
 
+/// Decides whether the programs of stage `number` that touch no edge of an
+/// array have code of their own: where that was chosen, and there are such
+/// programs and others.
+void planEdges(tile::ParallelOp grid, size_t number, const Planning &planning,
+               GridPlan &plan);
+
 } // namespace tessera
 
 #endif // TESSERA_PLAN_PLAN_H

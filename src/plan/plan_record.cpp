@@ -47,6 +47,10 @@ std::string_view name(Prefetch prefetch) {
   return "";
 }
 
+std::string_view name(Edges edges) {
+  return edges == Edges::Apart ? "apart" : "checked";
+}
+
 std::string Plan::summary() const {
   std::string text;
   for (const StagePlan &stage : stages) {
@@ -55,6 +59,8 @@ std::string Plan::summary() const {
     text += stage.grid.empty() ? "one program" : "parallel " + stage.grid;
     if (stage.order.together > 1)
       text += " x" + std::to_string(stage.order.together);
+    if (stage.order.edges == Edges::Apart)
+      text += ", edges apart";
     for (const NestPlan &nest : stage.nests) {
       text += "; " + nest.roots + " over " + nest.space;
       if (nest.vectorDim.empty())

@@ -48,6 +48,14 @@ enum class Prefetch {
 /// "none", "inputs", "inputs and outputs".
 std::string_view name(Prefetch prefetch);
 
+/// Where programs check what may lie outside an array.
+enum class Edges {
+  /// All programs, in one body.
+  Checked,
+  /// The programs that touch no edge have a body of their own, without checks.
+  Apart,
+};
+
 /// One reason for a decision, with a stable code.
 struct Reason {
   std::string code;
@@ -102,7 +110,7 @@ struct NestPlan {
   std::string pinConflict;
 };
 
-/// How the programs of a grid follow one another.
+/// How the programs of a grid follow one another, and differ.
 struct GridPlan {
   /// Programs that advance together, phase by phase: while one waits for the
   /// end of a reduction the next one's loop runs.
@@ -112,6 +120,10 @@ struct GridPlan {
   Prefetch prefetch = Prefetch::None;
   /// The most that there is to prefetch.
   Prefetch mostPrefetch = Prefetch::None;
+  Edges edges = Edges::Checked;
+  /// Programs that touch no edge of an array, where others do and they can be
+  /// set apart; 0 elsewhere.
+  int64_t interior = 0;
   std::vector<Reason> reasons;
 };
 
@@ -125,6 +137,8 @@ struct StagePlan {
 
 /// "all", "expensive", "required".
 std::string_view name(Keeping keeping);
+/// "checked", "apart".
+std::string_view name(Edges edges);
 
 /// Decisions for one nest that a saved plan or the search fixes; the others are
 /// the planner's.
@@ -145,6 +159,8 @@ struct PlanChoices {
   std::map<size_t, int64_t> together;
   /// What is prefetched, by the number of the stage.
   std::map<size_t, Prefetch> prefetch;
+  /// By the number of the stage.
+  std::map<size_t, Edges> edges;
 };
 
 /// A plan that the search looked at.

@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <utility>
 
 using namespace mlir;
 
@@ -386,13 +387,15 @@ private:
   /// Adds a loop to the block around it; returns its time.
   double addLoop(scf::ForOp loop, Block &outer) {
     Block body = priceBlock(*loop.getBody());
-    double trips = tripsOf(loop);
+    double trips = expectedTrips(loop);
     // The counter, its comparison and the branch are one or two instructions.
     constexpr double control = 2;
     body.counts.instructions += control;
     double iteration = iterationCycles(body);
     // The last iteration's chain begins when its operations are started.
-    double cycles = trips > 0 ? trips * iteration + body.latency : 0;
+    // A loop that may not run at all has one iteration at most.
+    double cycles = trips > 1 ? trips * iteration + body.latency
+                              : trips * std::max(iteration, body.latency);
     Counts all;
     all.add(body.counts, trips);
     all.bubbles += 1;
@@ -404,10 +407,16 @@ private:
     }
     if (std::optional<int64_t> id = nestOf(loop);
         id && loop.getBody()->getOps<scf::ForOp>().empty())
-      nestCycles[*id] += std::max(cycles, throughput(all)) * repeatsOf(loop);
+      nestCycles[*id] +=
+          std::max(cycles, throughput(all)) * repeatsOf(loop) * weight;
     outer.counts.add(all);
     outer.counts.add(body.hoisted);
     return cycles;
+  }
+
+  double expectedTrips(scf::ForOp loop) const {
+    auto trips = loop->getAttrOfType<DenseF64ArrayAttr>(tripsAttribute);
+    return trips ? trips[isInside ? 1 : 0] : tripsOf(loop);
   }
 
   /// How often a loop runs in one iteration of the loop over programs.
@@ -419,12 +428,14 @@ private:
       if (!constantOf(parent.getLowerBound()) &&
           !parent->getParentOfType<scf::ForOp>())
         break;
-      repeats *= tripsOf(parent);
+      repeats *= expectedTrips(parent);
     }
     return repeats;
   }
 
   double addBranch(scf::IfOp branch, Block &outer) {
+    if (auto share = branch->getAttrOfType<FloatAttr>(shareAttribute))
+      return addShares(branch, share.getValueAsDouble(), outer);
     // Rare cases of functions are guarded by a test of all lanes at once.
     auto test = branch.getCondition().getDefiningOp<arith::CmpIOp>();
     bool isRare =
@@ -442,11 +453,35 @@ private:
     return latency + 1;
   }
 
+  /// A branch that programs which touch no edge take to the first region. What
+  /// the others do in the second is what all would do in it on average, but for
+  /// what the former would.
+  double addShares(scf::IfOp branch, double share, Block &outer) {
+    auto add = [&](Region &region, double times, bool inside) {
+      const bool outerInside = std::exchange(isInside, inside);
+      const double outerWeight = std::exchange(weight, weight * times);
+      Block body = priceBlock(region.front());
+      isInside = outerInside;
+      weight = outerWeight;
+      outer.counts.add(body.counts, times);
+      return times * body.latency;
+    };
+    double latency = add(branch.getThenRegion(), share, true) +
+                     add(branch.getElseRegion(), 1, false) +
+                     add(branch.getElseRegion(), -share, true);
+    outer.counts.instructions += 2;
+    return latency + 1;
+  }
+
   const Target &target;
   const CoreCosts &costs;
   /// Of the narrowest vectors.
   const CoreCosts &narrow;
   std::map<int64_t, double> nestCycles;
+  /// By what it counts in nestCycles.
+  double weight = 1;
+  /// Whether the program being priced touches no edge.
+  bool isInside = false;
 };
 
 } // namespace

@@ -92,6 +92,7 @@ public:
       searchVectorDims();
       searchUnroll();
       searchTail();
+      searchEdges();
       searchTogether();
       searchPrefetch();
     } else {
@@ -304,7 +305,10 @@ private:
         PlanChoices choices = best.choices;
         choices.together[stage] = together;
         std::string what = fmt::format("{} programs together", together);
-        const int64_t bodies = together / 2;
+        // Programs that are set apart have a body beside the others'.
+        const int64_t bodies = together > 2     ? together / 2
+                               : isApart(stage) ? 2
+                                                : 1;
         const int64_t expected =
             best.prices[stage].instructions / bodies * together;
         if (expected > mostInstructions) {
@@ -338,6 +342,19 @@ private:
           continue;
         choices.together[stage] = 1;
         consider(choices, what + ", one program at a time");
+      }
+  }
+
+  bool isApart(size_t stage) const {
+    return best.plan.stages[stage].order.edges == Edges::Apart;
+  }
+
+  void searchEdges() {
+    for (size_t stage = 0; stage < best.plan.stages.size(); ++stage)
+      if (best.plan.stages[stage].order.interior > 0) {
+        PlanChoices choices = best.choices;
+        choices.edges[stage] = Edges::Apart;
+        consider(choices, "programs that touch no edge apart");
       }
   }
 

@@ -143,6 +143,11 @@ private:
     if (stage["programs_together"].get<int64_t>() > 1)
       line(1, "{} programs advance together, phase by phase",
            text(stage["programs_together"]));
+    if (stage["interior_programs"].get<int64_t>() > 0)
+      line(1, "{} programs touch no edge of an array: {}",
+           text(stage["interior_programs"]),
+           stage["edges"] == "apart" ? "they have code without checks"
+                                     : "they check all the same");
     if (stage["nests"].empty() &&
         text(stage["symbol"]).starts_with(text(report["kernel"]) + "_stage"))
       line(1, "not vectorized: a program handles single elements; with blocks "

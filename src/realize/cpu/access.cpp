@@ -19,6 +19,8 @@ namespace tessera {
 /// though the whole extent of its dimension would not.
 bool NestEmitter::staysInside(const Access &access, unsigned axis) const {
   const Access::Axis &described = access.axes[axis];
+  if (r.interior && r.interior->keepsInside(access, axis, r.analysis.accesses))
+    return true;
   if (!described.dim || described.step != 1)
     return false;
   int64_t last = 0;
@@ -36,6 +38,19 @@ bool NestEmitter::staysInside(const Access &access, unsigned axis) const {
              !__builtin_add_overflow(last, *level.extent - 1, &last) &&
              last < r.analysis.accesses.extent(access, axis);
   return false;
+}
+
+/// Whether the axis is inside at all coordinates of its dimension at which what
+/// the nest computes is seen: it ends where the arrays do that the results are
+/// stored to.
+bool NestEmitter::isSeenInside(const Access &access, unsigned axis) const {
+  const Access::Axis &described = access.axes[axis];
+  int64_t extent = r.analysis.accesses.extent(access, axis);
+  return described.step == 1 && llvm::any_of(levels, [&](const Level &level) {
+           return level.dim == described.dim && level.limit.known &&
+                  level.limit.offset == described.offset && extent > 0 &&
+                  level.limit.viewExtent <= extent;
+         });
 }
 
 NestEmitter::Address NestEmitter::address(const Access &access) {
@@ -71,7 +86,15 @@ NestEmitter::Address NestEmitter::address(const Access &access) {
         position = emit.add(position, extra);
       }
     }
-    if (accesses.needsCheck(access, axis) && !staysInside(access, axis)) {
+    const bool mayLeave =
+        accesses.needsCheck(access, axis) && !staysInside(access, axis);
+    const bool isSeen = mayLeave && isSeenInside(access, axis);
+    if (isSeen && !lanePart && !access.writes) {
+      // Rows that nobody sees read the last one: a row is chosen once, a test
+      // would be made for each of its elements.
+      position = b.create<arith::MinSIOp>(
+          emit.loc, position, emit.index(accesses.extent(access, axis) - 1));
+    } else if (mayLeave && !(isSeen && lanePart && isWhole)) {
       Value indices = emit.toI64(position);
       if (lanePart)
         indices = emit.add(emit.splat(indices, lanes), lanePart);

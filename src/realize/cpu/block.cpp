@@ -380,8 +380,11 @@ void Realizer::runParallel(tile::ParallelOp op, Value first, Value last) {
   GridPlan order;
   // Only the grids that are stages of their own: the others' programs do not
   // stand in the plan one by one.
-  if (!checksOnly && last)
+  if (!checksOnly && last) {
     order = planGrid(op, stage, steps, planning);
+    planEdges(op, stage, planning, order);
+    box = interiorPrograms(op, analysis.accesses);
+  }
   if (last)
     plan.order = order;
   if (order.prefetch != Prefetch::None) {
@@ -466,7 +469,7 @@ void Realizer::runPrograms(tile::ParallelOp op, Value first, Value last,
   advancing = together;
   if (nests.empty()) {
     bindProgram(op, loop.getInductionVar());
-    runBlock(op.getBody().front());
+    runProgram(op);
     return;
   }
   // What each program has computed so far.

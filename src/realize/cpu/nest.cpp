@@ -8,7 +8,12 @@
 #include "realize/cpu/nest.h"
 
 #include "realize/cpu/combination.h"
+#include "realize/cpu/realize.h"
 #include "realize/cpu/sort.h"
+
+#include "llvm/Support/MathExtras.h"
+
+#include <algorithm>
 
 using namespace mlir;
 
@@ -40,11 +45,18 @@ NestEmitter::NestEmitter(Realizer &realizer, const Phase &phase,
     level.dim = dim;
     level.extent = r.checksOnly ? r.constantExtent(dim)
                                 : r.analysis.phases.liveExtent(phase, dim);
+    if (r.checksOnly)
+      continue;
+    LiveLimit limit = r.analysis.phases.liveLimit(phase, dim);
+    if (limit.known && r.interior) {
+      // None of these programs may end early.
+      IndexRange offset = r.interior->range(limit.offset, r.analysis.dims);
+      limit.known =
+          !offset.known || limit.viewExtent - offset.high < level.extent;
+    }
     // A limit that is computed after this phase comes too late.
-    if (!r.checksOnly && dim != vectorDim)
-      if (LiveLimit limit = r.analysis.phases.liveLimit(phase, dim);
-          limit.known && r.hasScalar(limit.offset))
-        level.limit = limit;
+    if (limit.known && r.hasScalar(limit.offset))
+      level.limit = limit;
   }
 }
 
@@ -97,7 +109,7 @@ void NestEmitter::loop(unsigned level, int64_t first, int64_t trips,
     return;
   int64_t savedVectors = vectors;
   vectors = vectorCount;
-  if (trips == 1) {
+  if (trips == 1 && !levels[level].limit.known) {
     enter(level, emit.index(first));
     body();
     vectors = savedVectors;
@@ -111,6 +123,11 @@ void NestEmitter::loop(unsigned level, int64_t first, int64_t trips,
                           : end(level, first + trips * step);
   auto forOp =
       b.create<scf::ForOp>(emit.loc, lower, upper, emit.index(step), inits);
+  if (levels[level].limit.known)
+    noteTrips(
+        forOp, level, trips,
+        std::clamp<int64_t>(
+            llvm::divideCeilSigned(leastLive(level) - first, step), 0, trips));
   if (!levels[level].anchor)
     levels[level].anchor = forOp;
   {
@@ -171,6 +188,12 @@ void NestEmitter::emitLevel(unsigned level) {
   if (int(level) != vectorLevel)
     return loop(level, 0, levels[level].extent.value_or(-1), 1, vectors,
                 nullptr, inner);
+  if (levels[level].limit.known)
+    return emitLiveVectors(level, inner);
+  emitVectorLevel(level, inner);
+}
+
+void NestEmitter::emitVectorLevel(unsigned level, function_ref<void()> inner) {
   int64_t extent = *levels[level].extent;
   int64_t group = plan.lanes * plan.unroll;
   int64_t groups = extent / group;
@@ -191,6 +214,85 @@ void NestEmitter::emitLevel(unsigned level) {
     lanes = 1;
     loop(level, extent - tail, tail, 1, 1, nullptr, inner);
   }
+}
+
+/// The vector level where a program may end early: groups of which every vector
+/// is live, then single vectors up to the last that has a live lane.
+void NestEmitter::emitLiveVectors(unsigned level, function_ref<void()> inner) {
+  int64_t extent = *levels[level].extent;
+  int64_t group = plan.lanes * plan.unroll;
+  int64_t tail = extent % plan.lanes;
+  const int64_t least = leastLive(level);
+  Value live = end(level, extent);
+  if (levels[level].limit.viewExtent <
+      r.analysis.dims.range(levels[level].limit.offset).high)
+    live = b.create<arith::MaxSIOp>(emit.loc, live, emit.index(0));
+  lanes = plan.lanes;
+  Value next = emit.index(0);
+  if (plan.unroll > 1 && extent >= group) {
+    Value rest = b.create<arith::RemUIOp>(emit.loc, live, emit.index(group));
+    Value whole = b.create<arith::SubIOp>(emit.loc, live, rest);
+    isWhole = true;
+    loopBetween(level, next, whole, group, plan.unroll, extent / group,
+                least / group, inner);
+    isWhole = false;
+    next = whole;
+  }
+  Value last = live;
+  if (tail > 0)
+    last = b.create<arith::MinSIOp>(emit.loc, live, emit.index(extent - tail));
+  int64_t perGroup = plan.unroll > 1 ? group : extent + 1;
+  loopBetween(level, next, last, plan.lanes, 1, extent % perGroup / plan.lanes,
+              (least % perGroup + plan.lanes - 1) / plan.lanes, inner);
+  if (tail > 0) {
+    next = emit.index(extent - tail);
+    const int64_t tailAtEdge = std::max<int64_t>(least - (extent - tail), 0);
+    if (plan.tail == TailForm::Mask) {
+      mask = emit.prefixMask(emit.index(tail), lanes);
+      loopBetween(level, next, live, plan.lanes, 1, 1, tailAtEdge > 0, inner);
+      mask = {};
+    } else {
+      lanes = 1;
+      loopBetween(level, next, live, 1, 1, tail, tailAtEdge, inner);
+    }
+  }
+  lanes = 1;
+}
+
+/// The coordinates of a level that are live in the program that ends first.
+int64_t NestEmitter::leastLive(unsigned level) const {
+  const LiveLimit &limit = levels[level].limit;
+  IndexRange offset = r.analysis.dims.range(limit.offset);
+  return std::clamp<int64_t>(limit.viewExtent - offset.high, 0,
+                             *levels[level].extent);
+}
+
+/// How often the body of a loop is expected to run, for pricing.
+void NestEmitter::noteTrips(scf::ForOp loop, unsigned level, int64_t trips,
+                            int64_t tripsAtEdge) {
+  double share =
+      r.box ? r.box->share(levels[level].limit.offset, r.analysis.dims) : 0.5;
+  double expected = share * double(trips) + (1 - share) * double(tripsAtEdge);
+  loop->setAttr(tripsAttribute,
+                b.getDenseF64ArrayAttr({expected, double(trips)}));
+}
+
+/// A loop over coordinates that are known at run time. Of a program that ends
+/// nowhere early it makes `trips` iterations.
+void NestEmitter::loopBetween(unsigned level, Value first, Value last,
+                              int64_t step, int64_t vectorCount, int64_t trips,
+                              int64_t tripsAtEdge, function_ref<void()> body) {
+  int64_t savedVectors = vectors;
+  vectors = vectorCount;
+  auto forOp = b.create<scf::ForOp>(emit.loc, first, last, emit.index(step));
+  noteTrips(forOp, level, trips, tripsAtEdge);
+  if (!levels[level].anchor)
+    levels[level].anchor = forOp;
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(forOp.getBody()->getTerminator());
+  enter(level, forOp.getInductionVar());
+  body();
+  vectors = savedVectors;
 }
 
 //===----------------------------------------------------------------------===//

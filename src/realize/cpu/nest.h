@@ -102,7 +102,7 @@ private:
     mlir::StringAttr dim;
     /// Coordinates that are run over; std::nullopt if data decides.
     std::optional<int64_t> extent;
-    /// What ends them earlier in some programs.
+    /// What ends them earlier in some of the programs that run this code.
     LiveLimit limit;
     mlir::Value coordinate;
     mlir::Operation *anchor = nullptr;
@@ -171,7 +171,16 @@ private:
   void enter(unsigned level, mlir::Value coordinate);
   mlir::Value end(unsigned level, int64_t last);
   bool staysInside(const Access &access, unsigned axis) const;
+  bool isSeenInside(const Access &access, unsigned axis) const;
   void emitTiledLevel(unsigned level, llvm::function_ref<void()> inner);
+  void emitVectorLevel(unsigned level, llvm::function_ref<void()> inner);
+  void emitLiveVectors(unsigned level, llvm::function_ref<void()> inner);
+  void loopBetween(unsigned level, mlir::Value first, mlir::Value last,
+                   int64_t step, int64_t vectorCount, int64_t trips,
+                   int64_t tripsAtEdge, llvm::function_ref<void()> body);
+  void noteTrips(mlir::scf::ForOp loop, unsigned level, int64_t trips,
+                 int64_t tripsAtEdge);
+  int64_t leastLive(unsigned level) const;
 
   const Phase *phase = nullptr;
   NestPlan plan;
@@ -183,6 +192,8 @@ private:
   unsigned keptLevels = 0;
   /// Vectors, and rows of the tiled level, in the iteration being emitted.
   int64_t vectors = 1, rows = 1;
+  /// Whether every lane of them is seen, where the vector level may end early.
+  bool isWhole = false;
   llvm::SmallVector<std::unique_ptr<Accumulator>> accumulators;
   llvm::SmallVector<unsigned> accumulatorSizes;
   llvm::DenseSet<mlir::Value> evaluatedHere;

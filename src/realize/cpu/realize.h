@@ -55,6 +55,13 @@ Result<RealizedKernel> realizeForCpu(const Planning &planning,
 /// Marks branches that are taken but for the last programs of a grid.
 inline constexpr llvm::StringLiteral usualAttr = "tessera.usual";
 
+/// For pricing. On an scf.if whose regions do the same, one of them for
+/// programs that touch no edge: the share of these. On an scf.for that ends
+/// early in programs at an edge: how often its body runs, on average over all
+/// programs and in those that touch none.
+inline constexpr llvm::StringLiteral shareAttribute = "tessera.share";
+inline constexpr llvm::StringLiteral tripsAttribute = "tessera.trips";
+
 /// The location of the operations of a nest, and the nest (NestPlan::id) that
 /// an operation of a realized module belongs to, if any.
 mlir::Location nestLocation(mlir::Location outer, int64_t id);

@@ -9,6 +9,7 @@
 // emitted: emitted scalars, buffers in scratch memory, view addresses, extents.
 //
 //   block.cpp       executes the steps of a block: scalars, loops, branches
+//   edges.cpp       bodies of programs that touch no edge, and of the others
 //   fold.cpp        folds over computed contributions
 //   heap.cpp        memory for tiles whose extents nothing bounds
 //   nest.cpp        emits the loop nest of a phase
@@ -24,6 +25,7 @@
 #ifndef TESSERA_REALIZE_CPU_REALIZER_H
 #define TESSERA_REALIZE_CPU_REALIZER_H
 
+#include "analysis/interior.h"
 #include "plan/plan.h"
 #include "realize/cpu/vector_emitter.h"
 
@@ -78,6 +80,10 @@ public:
   VectorEmitter emit;
   /// Receives the decisions as they are applied.
   StagePlan plan;
+  /// While the body of programs that touch no edge is emitted: these programs.
+  const ProgramBox *interior = nullptr;
+  /// The programs of the stage's grid that touch no edge, if others do.
+  std::optional<ProgramBox> box;
   std::vector<std::pair<std::string, int64_t>> bufferSizes;
   /// The first failure; emission goes on, the result is discarded.
   std::optional<Error> failure;
@@ -162,6 +168,7 @@ private:
                    const std::vector<NestPlan> &nests);
   void runGuarded(mlir::Value condition, llvm::function_ref<void()> body);
   void bindProgram(tile::ParallelOp op, mlir::Value number);
+  void runProgram(tile::ParallelOp op);
   NestPlan plannedNest(const Phase &phase);
   void emitNest(const Phase &phase, const NestPlan &nest);
   void record(const NestPlan &nest);

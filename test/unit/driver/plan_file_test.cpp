@@ -388,6 +388,25 @@ TEST(PlanFile, WhatCannotBeAppliedIsNamed) {
   EXPECT_THAT(ahead.error().message,
               HasSubstr("stages[0].prefetch: found inputs, expected none: no "
                         "reduction to wait for"));
+  EXPECT_THAT(refusal(withField(text, "edges", "\"apart\"")),
+              HasSubstr("stages[0].edges: found apart, expected checked: all "
+                        "programs touch an edge of an array, or none does"));
+}
+
+TEST(PlanFile, ProgramsAtEdgesAreADecision) {
+  const kernels::Dims dims = {{"m", 130}, {"n", 70}, {"k", 16}};
+  Result<Made> made = make("gemm", dims);
+  ASSERT_TRUE(made) << made.error().str();
+  EXPECT_THAT(made->text, HasSubstr("\"edges\": \"checked\""));
+  Result<Made> apart = make(
+      "gemm", dims,
+      replaced(made->text, "\"edges\": \"checked\"", "\"edges\": \"apart\""));
+  ASSERT_TRUE(apart) << apart.error().str();
+  EXPECT_THAT(apart->summary, HasSubstr("edges apart"));
+  EXPECT_GT(apart->object.size(), made->object.size());
+  Result<Made> again = make("gemm", dims, apart->text);
+  ASSERT_TRUE(again) << again.error().str();
+  EXPECT_EQ(again->object, apart->object);
 }
 
 TEST(PlanFile, AnOrderOfEvaluationIsNoChoice) {

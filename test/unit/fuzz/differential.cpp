@@ -348,6 +348,8 @@ static PlanChoices randomChoices(const Plan &plan, Random &random) {
     const StagePlan &stage = plan.stages[i];
     choices.together[i] = random.between(1, stage.order.mostTogether);
     choices.prefetch[i] = static_cast<Prefetch>(random.below(3));
+    if (stage.order.interior > 0)
+      choices.edges[i] = random.chance(0.7) ? Edges::Apart : Edges::Checked;
     for (const NestPlan &nest : stage.nests) {
       NestChoice &choice = choices.nests[nest.id];
       const NestAlternatives &can = nest.alternatives;
