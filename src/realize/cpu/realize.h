@@ -52,10 +52,10 @@ struct RealizeOptions {
 Result<RealizedKernel> realizeForCpu(const Planning &planning,
                                      const RealizeOptions &options = {});
 
-/// For pricing. On an scf.if whose regions do the same, one of them for programs
-/// that touch no edge: the share of these. On an scf.for that ends early in
-/// programs at an edge: how often its body runs, on average over all programs
-/// and in those that touch none.
+/// For pricing. On an scf.if whose regions do the same, one of them for
+/// programs that touch no edge: the share of these. On an scf.for that ends
+/// early in programs at an edge: how often its body runs, on average over all
+/// programs and in those that touch none.
 inline constexpr llvm::StringLiteral shareAttribute = "tessera.share";
 inline constexpr llvm::StringLiteral tripsAttribute = "tessera.trips";
 
