@@ -74,7 +74,8 @@ std::string gemmPlan(int64_t m, DType dtype, Isa isa) {
   return emit(*kernels::findOperator("gemm"),
               {.dims = {{"m", m}, {"n", 64}, {"k", 64}},
                .dtype = dtype,
-               .isa = isa})
+               .isa = isa,
+               .threads = 1})
       .plan;
 }
 
