@@ -71,6 +71,11 @@ FAULTS = {
     "kinds": ("failed", "garbage"),
     "samples": ("failed", "garbage"),
     "negative": ("failed", "garbage"),
+    "zero": ("failed", "a sample of 0 nanoseconds"),
+    "future": ("failed", "garbage"),
+    "deep": ("failed", "garbage"),
+    "twice": ("failed", "a reply to no request"),
+    "identity": ("failed", "garbage"),
     "hang": ("failed", "no answer within 2 s"),
     "wrong": ("wrong", "before timing"),
     "late": ("wrong", "after timing"),
@@ -110,11 +115,13 @@ class FaultsTest(unittest.TestCase):
         self.assertIn("inputs", run.row["why"])
 
     def test_good_run_passes(self):
-        run = Run(["good", "refuse", "boundary"], statuses={"gone": "no such wheel"})
+        run = Run(["good", "refuse", "reasonless", "boundary"],
+                  statuses={"gone": "no such wheel"})
         self.assertEqual(run.process.returncode, 0,
                          run.process.stdout + run.process.stderr)
         self.assertEqual(run.arms["refuse"]["status"], "unsupported")
         self.assertIn("copies only", run.arms["refuse"]["why"])
+        self.assertEqual(run.arms["reasonless"]["why"], "gave no reason")
         # Another boundary is another measurement.
         self.assertEqual(run.arms["boundary"]["status"], "unsupported")
         self.assertIn("'native'", run.arms["boundary"]["why"])

@@ -227,6 +227,9 @@ Result<std::vector<bench::RowSpec>> chooseRows(const bench::Suite &suite,
   std::vector<bench::RowSpec> rows;
   for (auto &[threads, some] : byThreads)
     rows.insert(rows.end(), some.begin(), some.end());
+  if (suite.rows.empty() && !suite.ceilings)
+    return usage(fmt::format("suite '{}' has no rows, expected at least one",
+                             suite.name));
   if (rows.empty() && !suite.rows.empty())
     return usage(fmt::format("--filter: no row of suite '{}' contains '{}'",
                              suite.name, options.filter));
