@@ -381,8 +381,12 @@ private:
     if (!partial)
       return partial.error();
     document = partial->settings();
-    if (partial->size() > 0)
-      fmt::print("going on after {} finished rows\n", partial->size());
+    auto finished = std::count_if(rows->begin(), rows->end(),
+                                  [&](const bench::RowSpec &row) {
+                                    return partial->find(row.id()) != nullptr;
+                                  });
+    if (finished > 0)
+      fmt::print("going on after {} finished rows\n", finished);
 
     Result<json> ceilings = measureCeilings(*partial, *rows);
     if (!ceilings)
@@ -452,6 +456,9 @@ private:
       return status.error();
     partial->discard();
     fmt::print("{} rows in {}\n", document["rows"].size(), file);
+    std::error_code error;
+    if (!bad && !how.logFolder.empty())
+      std::filesystem::remove_all(how.logFolder, error);
     if (bad)
       fmt::print("something is wrong or failed; the rows say what\n");
     if (!options.html.empty() && !writeHtml(file))
