@@ -290,7 +290,7 @@ class Tables(unittest.TestCase):
         self.assertEqual(width, {11})
 
     def test_names_are_no_html_in_markdown(self):
-        document = copy.deepcopy(BASE)
+        document = small()
         document["environment"]["machine"] = "<script>|\nx"
         text = markdown([run_of(document)])
         self.assertIn("on &lt;script>\\| x\n", text)
