@@ -121,7 +121,8 @@ def main():
         if what == "describe":
             if MODE == "mute":
                 return 0
-            reply = {"name": MODE, "version": "1", "mathMode": "IEEE",
+            reply = {"name": MODE, "version": os.environ.get("FAULTY_VERSION", "1"),
+                     "mathMode": "IEEE",
                      "boundaries": {"boundary": ["call"],
                                     "device": ["device"]}.get(
                                         MODE, ["native", "call"])}

@@ -536,6 +536,19 @@ private:
                    "without --finish");
     }
     json peers = runner.describePeers();
+    // Rows of two versions of a peer are no one run.
+    if (const json *described = partial.find("peers"))
+      for (const json &before : described->at("peers"))
+        for (const json &now : peers)
+          if (before["name"] == now["name"] && before["status"] == "ok" &&
+              now["status"] == "ok" && before["version"] != now["version"])
+            return usage(fmt::format(
+                "peer '{}' has version '{}', the interrupted run had '{}'; "
+                "begin anew with --restart, or write what there is with "
+                "--finish",
+                now["name"].get<std::string>(),
+                now["version"].get<std::string>(),
+                before["version"].get<std::string>()));
     if (Result<void> status = partial.add({{"id", "peers"}, {"peers", peers}});
         !status)
       return status.error();
