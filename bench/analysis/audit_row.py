@@ -326,6 +326,10 @@ class RowAudit:
             if arm.get("samples"):
                 self.report(name, "samples", "found samples of an arm that was "
                             "too slow to be timed")
+            if not (arm.get("verification") or {}).get("before"):
+                self.report(name, "verification.before", "found none, expected "
+                            "every output compared: a slow peer is checked "
+                            "before it is left out")
             limit = self.run.get("rowSeconds")
             turns = call * (arm.get("inner") or 1) * 2 * self.run["rounds"]
             if limit and turns <= limit * 1e9:

@@ -245,6 +245,9 @@ MUTATIONS = [
      "torch: callNanoseconds: found 100.0, expected at least"),
     ("slow_peer_without_its_time", lambda d: arm(d, "torch", 1).update(
         status="slow"), "torch: callNanoseconds: found 0, expected at least"),
+    ("slow_peer_never_checked", lambda d: arm(d, "torch", 1).update(
+        status="slow", callNanoseconds=1e12),
+     "torch: verification.before: found none"),
     ("slow_peer_with_samples", lambda d: arm(d, "torch").update(
         status="slow", why="slow", callNanoseconds=1e12),
      "torch: samples: found samples of an arm that was too slow"),
