@@ -86,6 +86,10 @@ def audit_run(result, findings):
                    ("an arm or a row is wrong or failed, or nothing was "
                     "measured" if bad else "nothing is wrong or failed"))
     names = [peer["name"] for peer in result["peers"]]
+    asked = run.get("peers")
+    if isinstance(asked, list) and sorted(map(str, asked)) != sorted(names):
+        report("peers", f"found {', '.join(map(str, asked))}, but the file has "
+               f"{', '.join(names) or 'none'}")
     for peer in result["peers"]:
         if names.count(peer["name"]) > 1:
             findings.append(Finding("peers", peer["name"], "name",

@@ -22,6 +22,12 @@ PEER_FACTOR = 16
 # A peer that is not timed was this many times slower than the fastest arm when
 # it was calibrated; half of that must hold for the figures of the rounds.
 SLOW_FACTOR = 20
+# What a call of its own takes while it is calibrated may be far more than later:
+# threads have to be woken. Rows whose turns take less than this part of the
+# time of a row have no reason for fewer samples.
+LEAST_PART = {"native": 0.25, "batch": 0.25, "device": 0.25}
+LEAST_PART_OF_SINGLE_CALLS = 0.005
+CALL_SAMPLES = 25
 
 
 def describe(value):
@@ -74,6 +80,7 @@ class RowAudit:
         if not self.ended:
             self.check_inputs(arrays)
         self.check_slow()
+        self.check_effort()
         self.check_copies()
         self.check_identity()
         self.check_status()
@@ -129,6 +136,11 @@ class RowAudit:
                     self.report(arm["name"], field,
                                 f"found {describe(arm[field])}, expected the "
                                 f"row's {describe(self.row[field])}")
+            if arm["role"] != "peer" and \
+                    (arm.get("peer") or "tessera") != "tessera":
+                self.report(arm["name"], "role", f"found "
+                            f"{describe(arm['role'])} of {arm['peer']}, "
+                            "expected 'peer'")
             detail = arm.get("detail")
             if isinstance(detail, dict) and \
                     str(detail.get("threads", arm["threads"])) != \
@@ -242,6 +254,11 @@ class RowAudit:
         if len(seeds) != self.rounds:
             self.report("", "seeds", f"found {len(seeds)}, expected "
                         f"{self.rounds}, one per round")
+        elif seeds != [self.run["seed"] + 1 + index
+                       for index in range(len(seeds))]:
+            self.report("", "seeds", "found others, expected those "
+                        f"that follow {self.run['seed']}, the run's: a round "
+                        "was dropped or others were put in its place")
         if len(set(seeds)) < len(seeds):
             self.report("", "seeds", "found a seed twice, expected fresh data "
                         "in every round")
@@ -270,6 +287,10 @@ class RowAudit:
                                 "expected whole nanoseconds above 0")
                     bad = True
             bad = bad or not values
+        if self.row["boundary"] in ("call", "cold") and \
+                arm.get("inner", 1) != 1:
+            self.report(name, "inner", f"found {arm['inner']}, expected 1: "
+                        f"samples of '{self.row['boundary']}' are single calls")
         if not arm.get("inner"):
             self.report(name, "inner", "found none, expected the calls of a "
                         "sample")
@@ -305,11 +326,50 @@ class RowAudit:
             if arm.get("samples"):
                 self.report(name, "samples", "found samples of an arm that was "
                             "too slow to be timed")
+            if not (arm.get("verification") or {}).get("before"):
+                self.report(name, "verification.before", "found none, expected "
+                            "every output compared: a slow peer is checked "
+                            "before it is left out")
+            limit = self.run.get("rowSeconds")
+            turns = call * (arm.get("inner") or 1) * 2 * self.run["rounds"]
+            if limit and turns <= limit * 1e9:
+                self.report(name, "callNanoseconds", f"found {call}, whose "
+                            f"turns take no more than the {limit:g} s of a row")
             if fastest is not None and call < SLOW_FACTOR / 2 * fastest:
                 self.report(name, "callNanoseconds", f"found {call}, expected "
                             f"at least {SLOW_FACTOR / 2 * fastest:g}, "
                             f"{SLOW_FACTOR // 2} times the fastest arm's, of a "
                             "peer that is not timed")
+
+    def check_effort(self):
+        """Fewer samples or rounds than the run wanted need a slow row."""
+        limit, run = self.run.get("rowSeconds"), self.run
+        timed = [self.arms[number] for number in
+                 (self.orders[0] if self.orders else [])
+                 if number < len(self.arms)]
+        if not limit or not timed or not all(
+                self.medians.get(arm["name"]) for arm in timed):
+            return
+        design = len(statistics.balanced_orders(len(timed)))
+        rounds = -(-run["rounds"] // design) * design
+        wanted = CALL_SAMPLES if self.row["boundary"] == "call" else \
+            run["samplesPerTurn"]
+        # A warming call and the samples, of every arm in every round.
+        call = sum(statistics.median(self.medians[arm["name"]]) * arm["inner"]
+                   for arm in timed) * 1e-9
+        least = limit * LEAST_PART.get(self.row["boundary"],
+                                       LEAST_PART_OF_SINGLE_CALLS)
+        if self.row.get("samplesPerTurn") and \
+                self.per_turn < wanted and call * rounds * (wanted + 1) < least:
+            self.report("", "samplesPerTurn", f"found {self.per_turn}, "
+                        f"expected {wanted}: there was time for all")
+        told = self.row.get("rounds")
+        if told and told != run["rounds"] and (
+                told != design or call * rounds * 2 < least):
+            self.report("", "rounds", f"found {told}, expected "
+                        f"{run['rounds']}" + (
+                            f", or {design} in a slow row" if told != design
+                            else ": there was time for all"))
 
     def check_copies(self):
         """The samples of a turn are never those of another turn."""

@@ -18,6 +18,7 @@ import sys
 from . import statistics
 from .output import check_apart, show, write
 from .results import ResultError, arm_by_role, arms_of, load
+from .summary import escape
 from .units import percent, ratio_text, time_text
 
 ORDER = ["broken", "slower", "faster", "repaired", "same", "not measured"]
@@ -115,6 +116,11 @@ def remarks(before, after):
     return found
 
 
+def in_code(name):
+    """A name that ends neither its backquotes nor its cell."""
+    return " ".join(name.split()).replace("`", "'").replace("|", "\\|")
+
+
 def markdown(before, after):
     changes, only_before, only_after = compare(before, after)
     lines = ["# Comparison of two runs", "", "| | before | after |",
@@ -146,12 +152,12 @@ def markdown(before, after):
         lines += ["| row | verdict | before | after | ratio | drift | change | "
                   "noise |", "|---|---|--:|--:|--:|--:|--:|--:|"]
     for change in changes:
-        note = f" ({change.why})" if change.verdict == "broken" and change.why \
+        note = f" ({escape(change.why)})" if change.verdict == "broken" and change.why \
             else ""
         by = f"{change.drift:.3f} ({change.source})" if change.drift else "–"
         mark = "**" if change.verdict in ("broken", "slower") else ""
         lines.append(
-            f"| `{change.id}` | {mark}{change.verdict}{mark}{note} | "
+            f"| `{in_code(change.id)}` | {mark}{change.verdict}{mark}{note} | "
             f"{time_text(change.before)} | {time_text(change.after)} | "
             f"{ratio_text(change.ratio)} | {by} | "
             f"{ratio_text(change.normalized)} | "
@@ -159,7 +165,7 @@ def markdown(before, after):
     for title, names in (("before", only_before), ("after", only_after)):
         if names:
             lines += ["", f"Only in the run {title}:", ""]
-            lines += [f"- `{name}`" for name in names]
+            lines += [f"- `{in_code(name)}`" for name in names]
     return "\n".join(lines) + "\n", changes
 
 

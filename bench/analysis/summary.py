@@ -201,7 +201,9 @@ class Run:
 
 
 def escape(text):
-    return str(text).replace("|", "\\|").replace("\n", " ")
+    """Text that is no Markdown and no HTML in a line or a cell."""
+    text = " ".join(str(text).split())
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace("|", "\\|")
 
 
 def markdown(runs):

@@ -126,6 +126,21 @@ Result<void> checkFields(const json &value, std::span<const Field> fields,
   return {};
 }
 
+json parseJson(const std::string &text, bool hasComments) {
+  // Values are copied and printed by functions that call themselves, and
+  // Python reads no deeper ones either.
+  constexpr int deepest = 100;
+  bool isDeep = false;
+  json value = json::parse(
+      text,
+      [&](int depth, json::parse_event_t, json &) {
+        isDeep |= depth > deepest;
+        return !isDeep;
+      },
+      /*allow_exceptions=*/false, hasComments);
+  return isDeep ? json(json::value_t::discarded) : value;
+}
+
 Result<json> readJsonFile(const std::string &file, const std::string &code,
                           std::string_view what) {
   std::error_code error;
@@ -142,9 +157,20 @@ Result<json> readJsonFile(const std::string &file, const std::string &code,
                  fmt::format("cannot read {} '{}': {}", what, file,
                              errno ? std::strerror(errno) : "reading failed"));
   std::string text = content.str();
+  json value = parseJson(text, /*hasComments=*/true);
+  if (!value.is_discarded())
+    return value;
+  // Once more, for the place.
   try {
-    return json::parse(text, nullptr, /*allow_exceptions=*/true,
-                       /*ignore_comments=*/true);
+    auto discard = [](int, json::parse_event_t, json &) { return false; };
+    (void)json::parse(text, discard, /*allow_exceptions=*/true,
+                      /*ignore_comments=*/true);
+    return usage(code, fmt::format("{} '{}' is nested too deep, expected at "
+                                   "most 100 levels",
+                                   what, file));
+  } catch (const json::out_of_range &problem) {
+    return usage(code, fmt::format("{} '{}' has a number that is too large: {}",
+                                   what, file, problem.what()));
   } catch (const json::parse_error &problem) {
     // The library counts bytes from 1.
     size_t end = std::min(text.size(), std::max<size_t>(problem.byte, 1) - 1);

@@ -54,6 +54,10 @@ Result<void> checkFields(const nlohmann::json &value,
 /// A value as text for a message, cut when it is long.
 std::string shownValue(const nlohmann::json &value);
 
+/// A text as JSON; discarded where it is none, holds a number that no double
+/// holds, or is nested deeper than 100 levels.
+nlohmann::json parseJson(const std::string &text, bool hasComments = false);
+
 /// The JSON of a file, which may have comments. Fails with Usage and `code`
 /// where it cannot be read or is none: the message begins with `what` and the
 /// path, and says the line.

@@ -7,6 +7,7 @@
 
 #include "bench/core/result.h"
 
+#include "bench/core/fields.h"
 #include "bench/core/statistics.h"
 #include "fmt/format.h"
 #include "support/atomic_file.h"
@@ -19,6 +20,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <fstream>
+#include <optional>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -30,6 +32,26 @@ namespace {
 
 Error usage(std::string message) {
   return {ErrorFamily::Usage, "bench.result", std::move(message), {}};
+}
+
+/// The text of an object with its digest as the last member.
+std::string sealed(const json &object) {
+  std::string text = object.dump();
+  return text.substr(0, text.size() - 1) + ",\"digest\":\"" + digestOf(text) +
+         "\"}\n";
+}
+
+/// A row of a partial file; nothing where the line was cut off or is another
+/// than was written.
+std::optional<json> rowOf(const std::string &line) {
+  json row = parseJson(line);
+  if (!row.is_object() || !row.contains("digest") || !row.contains("id"))
+    return std::nullopt;
+  json digest = std::move(row["digest"]);
+  row.erase("digest");
+  if (digest != digestOf(row.dump()) || !row["id"].is_string())
+    return std::nullopt;
+  return row;
 }
 
 std::vector<double> roundMedians(const json &arm) {
@@ -127,9 +149,7 @@ void summarizeRow(json &row) {
 }
 
 Result<void> writeResult(const std::string &file, const json &document) {
-  std::string text = document.dump();
-  std::string whole = text.substr(0, text.size() - 1) + ",\"digest\":\"" +
-                      digestOf(text) + "\"}\n";
+  std::string whole = sealed(document);
   Result<support::AtomicFile> out = support::AtomicFile::create(file);
   if (!out)
     return out.error();
@@ -164,8 +184,11 @@ Result<PartialResult> PartialResult::open(const std::string &file,
                              partial.file));
   std::ifstream stream(partial.file);
   std::string line;
+  bool isNew = true, endsWhole = true;
   if (how != Resume::Restart && stream && std::getline(stream, line)) {
-    json first = json::parse(line, nullptr, false);
+    isNew = false;
+    endsWhole = !stream.eof();
+    json first = parseJson(line);
     if (!first.is_object())
       return usage(fmt::format(
           "'{}' does not begin with the settings of a run, expected what an "
@@ -185,20 +208,21 @@ Result<PartialResult> PartialResult::open(const std::string &file,
           partial.file));
     partial.first = first;
     while (std::getline(stream, line)) {
-      json row = json::parse(line, nullptr, false);
-      // The last line may have been cut off.
-      if (!row.is_object() || !row.contains("id") || !row["id"].is_string())
-        continue;
-      std::string id = row["id"];
-      partial.rows[id] = std::move(row);
+      endsWhole = !stream.eof();
+      if (std::optional<json> row = rowOf(line)) {
+        std::string id = (*row)["id"];
+        partial.rows[id] = std::move(*row);
+      }
     }
   }
   stream.close();
-  // Written anew, so that it ends with a whole line.
-  std::ofstream out(partial.file, std::ios::trunc);
-  out << partial.first.dump() << "\n";
-  for (const auto &[id, row] : partial.rows)
-    out << row.dump() << "\n";
+  // What is there stays as it is: writing it anew would lose it where that
+  // fails or is interrupted.
+  std::ofstream out(partial.file, isNew ? std::ios::trunc : std::ios::app);
+  if (isNew)
+    out << partial.first.dump() << "\n";
+  else if (!endsWhole)
+    out << "\n";
   out.flush();
   if (!out)
     return usage(fmt::format("cannot write '{}': {}", partial.file,
@@ -213,7 +237,7 @@ const json *PartialResult::find(const std::string &id) const {
 
 Result<void> PartialResult::add(const json &row) {
   std::ofstream out(file, std::ios::app);
-  out << row.dump() << "\n";
+  out << sealed(row);
   out.flush();
   if (!out)
     return usage(

@@ -46,7 +46,8 @@ enum class Resume {
 };
 
 /// Rows finished so far, in FILE.partial: its first line holds the settings of
-/// the run, every other a row.
+/// the run, every other a row with its digest. Lines that are not as they were
+/// written are left out.
 class PartialResult {
 public:
   /// Reads what is there. Rows of a run with other settings are refused

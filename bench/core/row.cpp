@@ -59,8 +59,10 @@ constexpr int maxThreads = 4096;
 
 /// A whole number that an int64_t holds.
 bool isInteger(const json &value) {
+  // Comparing would make a large unsigned number a negative one.
   return value.is_number_integer() &&
-         value <= std::numeric_limits<int64_t>::max();
+         (!value.is_number_unsigned() ||
+          value.get<uint64_t>() <= uint64_t(INT64_MAX));
 }
 
 json settingsJson(const kernels::Settings &settings) {
@@ -77,7 +79,7 @@ Result<kernels::Settings> settingsFrom(const json &values) {
       settings.emplace(name, Constant(int64_t(value.get<bool>())));
     else if (isInteger(value))
       settings.emplace(name, Constant(value.get<int64_t>()));
-    else if (value.is_number())
+    else if (value.is_number_float())
       settings.emplace(name, Constant(value.get<double>()));
     else
       return usage(fmt::format("setting '{}' is {}, expected a number", name,
@@ -228,6 +230,16 @@ Result<RowSpec> RowSpec::fromJson(const json &source) {
   for (const json &variant : source.value("variants", json::array())) {
     if (Result<void> status = checkVariant(variant); !status)
       return status.error();
+    // Its arm is called tessera-NAME.
+    auto isTaken = [&](const std::string &name) {
+      return name == "control" ||
+             std::any_of(row.variants.begin(), row.variants.end(),
+                         [&](const Variant &one) { return one.name == name; });
+    };
+    if (isTaken(variant["name"].get<std::string>()))
+      return usage(fmt::format("operator '{}': variant {} is named as another "
+                               "arm, expected another name",
+                               row.operatorName, shownValue(variant["name"])));
     row.variants.push_back(
         {variant["name"].get<std::string>(), variant["steps"]});
   }

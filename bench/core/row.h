@@ -58,7 +58,8 @@ struct Suite {
   std::string name;
   std::string summary;
   std::vector<RowSpec> rows;
-  /// Whether the machine's ceilings are measured too.
+  /// Whether it is about the ceilings, which every run measures: it needs no
+  /// rows.
   bool ceilings = false;
 };
 

@@ -16,6 +16,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <numeric>
 
 namespace tessera::bench {
 
@@ -34,6 +35,9 @@ constexpr int64_t callSamples = 25;
 /// A peer whose call lasts this many times the fastest arm's is not timed where
 /// its turns would take more than the row's time.
 constexpr double slowFactor = 20;
+/// Samples may last this much longer than the answer that they are in.
+constexpr double clockFactor = 1.05;
+constexpr double clockNanoseconds = 1e6;
 /// Calls longer than this are calibrated with one call.
 constexpr double longCallNanoseconds = 0.2e9;
 
@@ -145,9 +149,9 @@ std::optional<json> RowRun::ask(Arm &arm, const json &request) {
     return std::nullopt;
   }
   if ((*reply)["status"] != "ok") {
-    std::string status = (*reply)["status"];
+    std::string status = (*reply)["status"], why = reply->value("why", "");
     fail(arm, status == "unsupported" ? status : "failed",
-         reply->value("why", "gave no reason"));
+         why.empty() ? "gave no reason" : why);
     return std::nullopt;
   }
   return std::move(*reply);
@@ -155,6 +159,7 @@ std::optional<json> RowRun::ask(Arm &arm, const json &request) {
 
 std::optional<std::vector<int64_t>>
 RowRun::time(Arm &arm, int64_t warm, int64_t samples, int64_t inner) {
+  auto start = std::chrono::steady_clock::now();
   std::optional<json> reply = ask(
       arm,
       {{"do", "time"}, {"warm", warm}, {"samples", samples}, {"inner", inner}});
@@ -166,6 +171,19 @@ RowRun::time(Arm &arm, int64_t warm, int64_t samples, int64_t inner) {
          fmt::format("printed garbage: expected {} times in nanoseconds, "
                      "found {:.80}",
                      samples, reply->dump()));
+  double passed = std::chrono::duration<double, std::nano>(
+                      std::chrono::steady_clock::now() - start)
+                      .count();
+  double told =
+      times ? std::accumulate(times->begin(), times->end(), 0.0) : 0.0;
+  // A clock of its own may go faster by a little.
+  if (told > clockFactor * passed + clockNanoseconds) {
+    fail(arm, "failed",
+         fmt::format("printed garbage: samples of {:.3g} s in all, within an "
+                     "answer that took {:.3g} s",
+                     told * 1e-9, passed * 1e-9));
+    return std::nullopt;
+  }
   return times;
 }
 
@@ -383,6 +401,8 @@ void RowRun::turn(int index) {
     arm.worker->stop();
   if (!times)
     return;
+  if (*std::min_element(times->begin(), times->end()) == 0)
+    return fail(arm, "failed", "printed garbage: a sample of 0 nanoseconds");
   arm.json["samples"].push_back(*times);
   arm.json["outputHashes"].push_back(hashes(memory->outputs(index)));
   bool intact = memory->guardsIntact();

@@ -7,6 +7,7 @@
 
 #include "bench/core/worker.h"
 
+#include "bench/core/fields.h"
 #include "fmt/format.h"
 #include "support/timing.h"
 
@@ -194,6 +195,12 @@ Result<nlohmann::json> Worker::ask(const nlohmann::json &request,
                                    double seconds) {
   if (process <= 0)
     return problem("is not running");
+  // A reply that is there already answers nothing, and what comes next would
+  // be taken for the answer to another request.
+  pollfd early = {replies, POLLIN, 0};
+  bool isEarly = poll(&early, 1, 0) > 0 && (early.revents & POLLIN);
+  if (isEarly || !buffered.empty())
+    return fail("printed garbage: a reply to no request");
   std::string line = request.dump() + "\n";
   for (size_t sent = 0; sent < line.size();) {
     ssize_t count = write(requests, line.data() + sent, line.size() - sent);
@@ -226,12 +233,13 @@ Result<nlohmann::json> Worker::ask(const nlohmann::json &request,
   }
   std::string text = buffered.substr(0, end);
   buffered.erase(0, end + 1);
-  nlohmann::json reply =
-      nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  nlohmann::json reply = parseJson(text);
   // What every reply has, and what any may have, of the right kind.
   bool isReply = reply.is_object() && reply.contains("status");
   for (const char *field : {"status", "why", "version", "mathMode"})
     isReply = isReply && (!reply.contains(field) || reply[field].is_string());
+  isReply =
+      isReply && (!reply.contains("identity") || reply["identity"].is_object());
   if (!isReply)
     return fail(fmt::format(
         "printed garbage instead of a reply: {:.80}",

@@ -62,6 +62,15 @@ def scale_samples(document, name, factor):
     synthetic.derive(row)
 
 
+def best_samples(document):
+    """The best sample of every turn, and nothing of the others."""
+    row = document["rows"][0]
+    row["samplesPerTurn"] = 1
+    for item in row["arms"]:
+        item["samples"] = [[min(values)] for values in
+                           item.get("samples") or []]
+
+
 def swap_samples(document):
     one, other = arm(document), arm(document, "inductor")
     for field in ("samples", "statistics", "inner"):
@@ -236,6 +245,9 @@ MUTATIONS = [
      "torch: callNanoseconds: found 100.0, expected at least"),
     ("slow_peer_without_its_time", lambda d: arm(d, "torch", 1).update(
         status="slow"), "torch: callNanoseconds: found 0, expected at least"),
+    ("slow_peer_never_checked", lambda d: arm(d, "torch", 1).update(
+        status="slow", callNanoseconds=1e12),
+     "torch: verification.before: found none"),
     ("slow_peer_with_samples", lambda d: arm(d, "torch").update(
         status="slow", why="slow", callNanoseconds=1e12),
      "torch: samples: found samples of an arm that was too slow"),
@@ -264,6 +276,23 @@ MUTATIONS = [
      "found a seed twice"),
     ("unstable_outputs", lambda d: ROW(d)["seeds"].__setitem__(
         1, ROW(d)["seeds"][0]), "the round with the same seed"),
+    ("another_seed", lambda d: ROW(d)["seeds"].__setitem__(1, 10 ** 6),
+     "seeds: found others, expected those that follow 3, the run's"),
+    ("fewer_samples", best_samples,
+     "samplesPerTurn: found 1, expected 5: there was time for all"),
+    ("fewer_rounds", lambda d: ROW(d).update(rounds=4),
+     "rounds: found 4, expected 12"),
+    ("inner_of_single_calls", lambda d: ROW(d).update(boundary="call"),
+     "expected 1: samples of 'call' are single calls"),
+    ("peer_not_asked_for", lambda d: d["run"].update(peers=["torch"]),
+     "run: peers: found torch, but the file has "),
+    ("peer_as_variant", lambda d: arm(d, "torch").update(role="variant"),
+     "torch: role: found 'variant' of torch, expected 'peer'"),
+    ("slow_peer_with_time_enough", lambda d: (
+        arm(d, "torch").update(status="slow", why="slow",
+                               callNanoseconds=1e6),
+        drop(arm(d, "torch"), "samples"), drop(arm(d, "torch"), "statistics")),
+     "torch: callNanoseconds: found 1000000.0, whose turns take no more than"),
     ("seed_dropped", lambda d: drop(ROW(d)["seeds"], 0), "seeds: found"),
     ("sample_of_zero", lambda d: arm(d)["samples"][0].__setitem__(0, 0),
      "samples[0]: found 0, expected whole nanoseconds"),

@@ -105,6 +105,16 @@ class Compare(unittest.TestCase):
         found, _, _ = changes(failed, failed)
         self.assertEqual(found["softmax"].verdict, "not measured")
 
+    def test_names_stay_in_their_cells(self):
+        before = copy.deepcopy(BASE)
+        before["rows"][0]["id"] = "a|b`c\nd"
+        after = copy.deepcopy(before)
+        after["rows"][0].update(status="failed", why="<b>|\nx")
+        after["rows"][0]["arms"][0].update(status="failed")
+        text, _ = comparer.markdown(Result("a.json", before),
+                                    Result("b.json", after))
+        self.assertIn("| `a\\|b'c d` | **broken** (&lt;b>\\| x) |", text)
+
     def test_rows_in_one_file(self):
         after = copy.deepcopy(BASE)
         del after["rows"][0]

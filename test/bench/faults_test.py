@@ -71,6 +71,11 @@ FAULTS = {
     "kinds": ("failed", "garbage"),
     "samples": ("failed", "garbage"),
     "negative": ("failed", "garbage"),
+    "zero": ("failed", "a sample of 0 nanoseconds"),
+    "future": ("failed", "garbage"),
+    "deep": ("failed", "garbage"),
+    "twice": ("failed", "a reply to no request"),
+    "identity": ("failed", "garbage"),
     "hang": ("failed", "no answer within 2 s"),
     "wrong": ("wrong", "before timing"),
     "late": ("wrong", "after timing"),
@@ -110,11 +115,13 @@ class FaultsTest(unittest.TestCase):
         self.assertIn("inputs", run.row["why"])
 
     def test_good_run_passes(self):
-        run = Run(["good", "refuse", "boundary"], statuses={"gone": "no such wheel"})
+        run = Run(["good", "refuse", "reasonless", "boundary"],
+                  statuses={"gone": "no such wheel"})
         self.assertEqual(run.process.returncode, 0,
                          run.process.stdout + run.process.stderr)
         self.assertEqual(run.arms["refuse"]["status"], "unsupported")
         self.assertIn("copies only", run.arms["refuse"]["why"])
+        self.assertEqual(run.arms["reasonless"]["why"], "gave no reason")
         # Another boundary is another measurement.
         self.assertEqual(run.arms["boundary"]["status"], "unsupported")
         self.assertIn("'native'", run.arms["boundary"]["why"])
@@ -169,6 +176,35 @@ class FaultsTest(unittest.TestCase):
             median = run.arms[name]["statistics"]["median"]
             self.assertLess(sum(split.values()), 50 * median)
             self.assertGreater(50 * sum(split.values()), median)
+
+    def test_another_version_of_a_peer_does_not_go_on(self):
+        with tempfile.TemporaryDirectory() as folder:
+            (pathlib.Path(folder) / "peers.json").write_text(json.dumps(
+                {"peers": [{"name": "good", "status": "ok", "command":
+                            [sys.executable, str(PEER), "good"]}]}))
+            command = [program(), "bench", "copy", "--dims", "rows=4,cols=8",
+                       "--peers", "all", "--rounds", "10000",
+                       "--json", folder + "/r.json"]
+            given = {**os.environ, "TESSERA_PEERS_DIR": folder,
+                     "TESSERA_BENCH_DIR": str(ROOT / "bench")}
+            partial = pathlib.Path(folder) / "r.json.partial"
+            with subprocess.Popen(command, env=given,
+                                  stdout=subprocess.DEVNULL,
+                                  stderr=subprocess.DEVNULL) as process:
+                end = time.monotonic() + 120
+                while time.monotonic() < end and not (
+                        partial.exists() and '"id":"peers"' in
+                        partial.read_text()):
+                    time.sleep(0.05)
+                process.kill()
+            kept = partial.read_text()
+            again = subprocess.run(command,
+                                   env={**given, "FAULTY_VERSION": "2"},
+                                   capture_output=True, text=True, timeout=60)
+            self.assertEqual(again.returncode, 2, again.stderr)
+            self.assertIn("peer 'good' has version '2', the interrupted run "
+                          "had '1'", again.stderr)
+            self.assertEqual(partial.read_text(), kept)
 
     def test_unknown_peer(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -9,7 +9,10 @@
 Modes: good, device (good at that boundary), and slow (correct, 2 ms a call) and crawl (correct, 0.3 s a
 call); absent (ends at once), mute (ends without a description), crash, hang, exit (while it is timed), refuse (has no
 such operator), garbage (no JSON), kinds (JSON of the wrong kinds), samples (too
-few of them), negative (times below 0), endless (a reply without an end), wrong
+few of them), negative (times below 0), zero (times of 0), future (times longer
+than the answer took), deep (a reply of many levels), twice (two replies to a
+request), identity (one that is no object), reasonless (unsupported, with an
+empty reason), endless (a reply without an end), wrong
 (one element differs), late (right at first, wrong while it is timed), inputs
 (writes to them), inputs-late (only after the calibration), outside (writes past
 its output), boundary (is measured at
@@ -67,7 +70,9 @@ class Copy:
 
 
 def send(text):
-    os.write(REPLIES, text.encode())
+    data = text.encode()
+    while data:
+        data = data[os.write(REPLIES, data):]
 
 
 def timed(problem, request):
@@ -87,6 +92,10 @@ def timed(problem, request):
         return {"nanoseconds": [{"a": 1}] * request["samples"]}
     if MODE == "samples":
         return {"nanoseconds": [1000] * (request["samples"] - 1)}
+    if MODE == "zero" and problem.turns > 1:
+        return {"nanoseconds": [0] * request["samples"]}
+    if MODE == "future":
+        return {"nanoseconds": [10 ** 18] * request["samples"]}
     if MODE == "negative":
         return {"nanoseconds": [-5] * request["samples"]}
     problem.turns += 1
@@ -112,7 +121,8 @@ def main():
         if what == "describe":
             if MODE == "mute":
                 return 0
-            reply = {"name": MODE, "version": "1", "mathMode": "IEEE",
+            reply = {"name": MODE, "version": os.environ.get("FAULTY_VERSION", "1"),
+                     "mathMode": "IEEE",
                      "boundaries": {"boundary": ["call"],
                                     "device": ["device"]}.get(
                                         MODE, ["native", "call"])}
@@ -121,10 +131,20 @@ def main():
                 reply = {"status": "unsupported", "why": "copies only"}
             else:
                 problem = Copy(request)
+                if MODE == "deep":
+                    send('{"status":"ok","detail":' + "[" * 10 ** 6 +
+                         "]" * 10 ** 6 + "}\n")
+                    continue
+                if MODE == "identity":
+                    reply = {"identity": "mine"}
+                if MODE == "reasonless":
+                    reply = {"status": "unsupported", "why": ""}
         elif what == "run":
             problem.run(False)
         elif what == "time":
             reply = timed(problem, request)
+        if MODE == "twice" and what == "run":
+            send('{"status":"ok"}\n')
         if reply is not None:
             send(json.dumps({"status": "ok", **reply}) + "\n")
         if what == "quit":

@@ -289,6 +289,13 @@ class Tables(unittest.TestCase):
                  if line.startswith("|")}
         self.assertEqual(width, {11})
 
+    def test_names_are_no_html_in_markdown(self):
+        document = small()
+        document["environment"]["machine"] = "<script>|\nx"
+        text = markdown([run_of(document)])
+        self.assertIn("on &lt;script>\\| x\n", text)
+        self.assertNotIn("<script", text)
+
     def test_odd_runs(self):
         for options in ({"peers": (), "gaps": False}, {"operators": ()},
                         {"statuses": {("softmax", 0): GONE}}):

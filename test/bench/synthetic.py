@@ -132,7 +132,7 @@ def derive(row):
 
 
 def make_row(operator, dims, rng, ceilings, peers, threads=1, dtype="f32",
-             rounds=12, per_turn=5, statuses=None, speed=1.0,
+             seed=1, rounds=12, per_turn=5, statuses=None, speed=1.0,
              boundary="native"):
     """One implemented row. `statuses` gives arms another status than ok, and
     the subject takes `speed` times as long as usual."""
@@ -165,8 +165,8 @@ def make_row(operator, dims, rng, ceilings, peers, threads=1, dtype="f32",
     while design and len(row["order"]) < rounds:
         row["order"] += [[taking_part[index] for index in order]
                          for order in design]
-    rounds = len(row["order"])
-    row["seeds"] = rng.sample(range(1 << 48), rounds)
+    wanted, rounds = rounds, len(row["order"])
+    row["seeds"] = [seed + 1 + number for number in range(rounds)]
     row["inputs"] = []
     for item in inputs:
         hashes = [make_hash(item.name, seed) for seed in row["seeds"]]
@@ -189,7 +189,7 @@ def make_row(operator, dims, rng, ceilings, peers, threads=1, dtype="f32",
             time *= PEERS[arm["name"]][0] * rng.uniform(0.75, 1.3)
         measure(row, arm, rng, time, rounds, per_turn)
     row["arms"] = arms
-    row["rounds"], row["samplesPerTurn"] = rounds, per_turn
+    row["rounds"], row["samplesPerTurn"] = wanted, per_turn
     if statuses.get("tessera", "ok") != "ok":
         row["status"], row["why"] = "failed", arms[0]["why"]
     derive(row)
@@ -229,12 +229,12 @@ def make_document(seed=1, operators=("softmax", "rms_norm", "row_sum"),
                     arms.setdefault("openblas", "unsupported")
                 rows.append(make_row(
                     operator, {"rows": height, "cols": width}, rng, ceilings,
-                    listed, threads=count, rounds=rounds, per_turn=per_turn,
+                    listed, threads=count, seed=seed, rounds=rounds, per_turn=per_turn,
                     statuses=arms, speed=speed, boundary=boundary))
         for m, n, k in gemm:
             rows.append(make_row(
                 "gemm", {"m": m, "n": n, "k": k}, rng, ceilings, listed,
-                threads=count, rounds=rounds, per_turn=per_turn, speed=speed))
+                threads=count, seed=seed, rounds=rounds, per_turn=per_turn, speed=speed))
         if gaps:
             rows.append(not_implemented("top_k", {"rows": 128, "cols": 257},
                                         count))
@@ -243,7 +243,8 @@ def make_document(seed=1, operators=("softmax", "rms_norm", "row_sum"),
         "run": {"id": make_hash(seed), "started": "2026-11-29T17:00:00Z",
                 "finished": "2026-11-29T17:04:10Z",
                 "command": "tessera bench --suite made-up --json r.json",
-                "suite": "made-up", "seed": seed, "rounds": rounds,
+                "suite": "made-up", "seed": seed, "rowSeconds": 20.0,
+                "rounds": rounds,
                 "samplesPerTurn": per_turn,
                 "rowIds": [row["id"] for row in rows],
                 "passed": not any(arm["status"] in ("failed", "wrong")

@@ -227,6 +227,9 @@ Result<std::vector<bench::RowSpec>> chooseRows(const bench::Suite &suite,
   std::vector<bench::RowSpec> rows;
   for (auto &[threads, some] : byThreads)
     rows.insert(rows.end(), some.begin(), some.end());
+  if (suite.rows.empty() && !suite.ceilings)
+    return usage(fmt::format("suite '{}' has no rows, expected at least one",
+                             suite.name));
   if (rows.empty() && !suite.rows.empty())
     return usage(fmt::format("--filter: no row of suite '{}' contains '{}'",
                              suite.name, options.filter));
@@ -378,8 +381,12 @@ private:
     if (!partial)
       return partial.error();
     document = partial->settings();
-    if (partial->size() > 0)
-      fmt::print("going on after {} finished rows\n", partial->size());
+    auto finished = std::count_if(rows->begin(), rows->end(),
+                                  [&](const bench::RowSpec &row) {
+                                    return partial->find(row.id()) != nullptr;
+                                  });
+    if (finished > 0)
+      fmt::print("going on after {} finished rows\n", finished);
 
     Result<json> ceilings = measureCeilings(*partial, *rows);
     if (!ceilings)
@@ -449,6 +456,9 @@ private:
       return status.error();
     partial->discard();
     fmt::print("{} rows in {}\n", document["rows"].size(), file);
+    std::error_code error;
+    if (!bad && !how.logFolder.empty())
+      std::filesystem::remove_all(how.logFolder, error);
     if (bad)
       fmt::print("something is wrong or failed; the rows say what\n");
     if (!options.html.empty() && !writeHtml(file))
@@ -526,6 +536,19 @@ private:
                    "without --finish");
     }
     json peers = runner.describePeers();
+    // Rows of two versions of a peer are no one run.
+    if (const json *described = partial.find("peers"))
+      for (const json &before : described->at("peers"))
+        for (const json &now : peers)
+          if (before["name"] == now["name"] && before["status"] == "ok" &&
+              now["status"] == "ok" && before["version"] != now["version"])
+            return usage(fmt::format(
+                "peer '{}' has version '{}', the interrupted run had '{}'; "
+                "begin anew with --restart, or write what there is with "
+                "--finish",
+                now["name"].get<std::string>(),
+                now["version"].get<std::string>(),
+                before["version"].get<std::string>()));
     if (Result<void> status = partial.add({{"id", "peers"}, {"peers", peers}});
         !status)
       return status.error();

@@ -14,9 +14,11 @@
 
 #include "gmock/gmock.h"
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <sys/resource.h>
 
 namespace tessera::bench {
 namespace {
@@ -231,6 +233,19 @@ TEST_F(BenchSuite, MistakesNameFileAndEntry) {
   EXPECT_THAT(group(R"("settings": {"k": "x"})"),
               HasSubstr("groups[0]: operator 'softmax': setting 'k' is \"x\", "
                         "expected a number"));
+  EXPECT_THAT(group(R"("settings": {"k": 18446744073709551615})"),
+              HasSubstr("setting 'k' is 18446744073709551615, expected a "
+                        "number"));
+  EXPECT_THAT(message(R"({"groups": 1e999})"),
+              HasSubstr("has a number that is too large"));
+  EXPECT_THAT(message("{\"groups\": " + std::string(100000, '[') +
+                      std::string(100000, ']') + "}"),
+              HasSubstr("is nested too deep"));
+  EXPECT_THAT(group(R"("variants": [{"name": "control", "steps": []}])"),
+              HasSubstr("variant \"control\" is named as another arm"));
+  EXPECT_THAT(group(R"("variants": [{"name": "v", "steps": []},
+                                    {"name": "v", "steps": []}])"),
+              HasSubstr("variant \"v\" is named as another arm"));
   EXPECT_THAT(group(R"("shapes": [{"rows": 18446744073709551615}])"),
               HasSubstr("dimension 'rows' is 18446744073709551615, expected"));
   EXPECT_THAT(group(R"("variants": [{"name": "v"}])"),
@@ -302,8 +317,10 @@ TEST_F(BenchPartial, FinishedRowsSurvive) {
     EXPECT_EQ(again->settings()["started"], "now");
   }
 
-  // Lines that are no rows are left out.
-  std::ofstream(file + ".partial", std::ios::app) << "{\"id\": 3}\n[]\n";
+  // Lines that are no rows, or are other than was written, are left out.
+  std::ofstream(file + ".partial", std::ios::app)
+      << "{\"id\": 3}\n[]\n{\"id\":\"c\"}\n{\"id\":\"c\",\"digest\":4}\n"
+      << std::string(100000, '[') << "\n";
   EXPECT_EQ(PartialResult::open(file, settings, Resume::Continue)->size(), 1u);
 
   settings["run"]["suite"] = "gemm";
@@ -317,6 +334,30 @@ TEST_F(BenchPartial, FinishedRowsSurvive) {
   EXPECT_EQ(anew->size(), 0u);
   anew->discard();
   EXPECT_FALSE(std::filesystem::exists(file + ".partial"));
+}
+
+TEST_F(BenchPartial, AFullDiskLosesNoRow) {
+  {
+    Result<PartialResult> partial =
+        PartialResult::open(file, settings, Resume::Continue);
+    ASSERT_TRUE(partial) << partial.error().str();
+    ASSERT_TRUE(partial->add({{"id", "a"}, {"value", 1}}));
+  }
+  std::ofstream(file + ".partial", std::ios::app) << "{\"id\": \"b\", \"va";
+  // Nothing more can be written to any file.
+  auto handler = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit before = {};
+  getrlimit(RLIMIT_FSIZE, &before);
+  rlimit none = {0, before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &none);
+  bool opened(PartialResult::open(file, settings, Resume::Continue));
+  setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, handler);
+  EXPECT_FALSE(opened);
+  Result<PartialResult> again =
+      PartialResult::open(file, settings, Resume::Continue);
+  ASSERT_TRUE(again) << again.error().str();
+  EXPECT_NE(again->find("a"), nullptr);
 }
 
 TEST_F(BenchPartial, AnotherMachineFinishes) {
