@@ -47,7 +47,7 @@ namespace {
 
 /// Code of more instructions is not admitted beside the default plan: it takes
 /// long to compile and leaves the caches of instructions.
-constexpr int64_t mostInstructions = 800;
+constexpr int64_t mostInstructions = 700;
 /// Kernels whose default plan is longer are not searched, nor do those of more
 /// than the second number evaluate values again, which may multiply their code.
 constexpr int64_t longestSearched = 6000, longestEvaluatedAgain = 1500;
@@ -328,21 +328,22 @@ private:
       }
   }
 
+  /// Inputs alone: no gain is predicted for outputs, which a saved plan may
+  /// prefetch all the same.
   void searchPrefetch() {
-    for (size_t stage = 0; stage < best.plan.stages.size(); ++stage)
-      for (Prefetch prefetch : {Prefetch::Inputs, Prefetch::InputsAndOutputs}) {
-        if (prefetch > best.plan.stages[stage].order.mostPrefetch)
-          break;
-        PlanChoices choices = best.choices;
-        choices.prefetch[stage] = prefetch;
-        std::string what = fmt::format("prefetch {}", name(prefetch));
-        consider(choices, what);
-        // Programs that advance together take more of the nearest cache.
-        if (best.plan.stages[stage].order.together == 1)
-          continue;
-        choices.together[stage] = 1;
-        consider(choices, what + ", one program at a time");
-      }
+    for (size_t stage = 0; stage < best.plan.stages.size(); ++stage) {
+      if (best.plan.stages[stage].order.mostPrefetch < Prefetch::Inputs)
+        continue;
+      PlanChoices choices = best.choices;
+      choices.prefetch[stage] = Prefetch::Inputs;
+      const std::string what = "prefetch inputs";
+      consider(choices, what);
+      // Programs that advance together take more of the nearest cache.
+      if (best.plan.stages[stage].order.together == 1)
+        continue;
+      choices.together[stage] = 1;
+      consider(choices, what + ", one program at a time");
+    }
   }
 
   bool isApart(size_t stage) const {

@@ -16,6 +16,7 @@
 #include "llvm/IR/Verifier.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/SmallVectorMemoryBuffer.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
@@ -98,6 +99,30 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
       passes.run(function, functions);
 }
 
+/// Adds the passes of code generation, without loop strength reduction: our
+/// loops have one counter and addresses that start from it, which it leaves as
+/// they are or makes longer, in a third of the time that emission takes. LLVM
+/// has no other switch for it than the option of a process, which is back in
+/// place when the passes have been added.
+static void addEmission(llvm::legacy::PassManager &passes,
+                        llvm::raw_pwrite_stream &stream,
+                        llvm::TargetMachine &machine,
+                        llvm::CodeGenFileType type) {
+  static std::mutex mutex;
+  std::lock_guard lock(mutex);
+  auto &options = llvm::cl::getRegisteredOptions();
+  auto found = options.find("disable-lsr");
+  auto *disable = found == options.end()
+                      ? nullptr
+                      : static_cast<llvm::cl::opt<bool> *>(found->second);
+  const bool before = disable && *disable;
+  if (disable)
+    disable->setValue(true);
+  machine.addPassesToEmitFile(passes, stream, nullptr, type);
+  if (disable)
+    disable->setValue(before);
+}
+
 static std::string emit(llvm::Module &module, llvm::TargetMachine &machine,
                         llvm::CodeGenFileType type) {
   llvm::SmallVector<char, 0> bytes;
@@ -105,7 +130,7 @@ static std::string emit(llvm::Module &module, llvm::TargetMachine &machine,
   llvm::legacy::PassManager passes;
   // AArch64's default for unoptimized code, which knows fewer vectors.
   machine.setGlobalISel(false);
-  machine.addPassesToEmitFile(passes, stream, nullptr, type);
+  addEmission(passes, stream, machine, type);
   // The selector of unoptimized code splits the block at every select of
   // floats, which takes time in the square of its length.
   machine.setFastISel(false);

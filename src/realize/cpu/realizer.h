@@ -9,6 +9,7 @@
 // emitted: emitted scalars, buffers in scratch memory, view addresses, extents.
 //
 //   block.cpp       executes the steps of a block: scalars, loops, branches
+//   programs.cpp    the programs of a grid, some of which advance together
 //   edges.cpp       bodies of programs that touch no edge, and of the others
 //   fold.cpp        folds over computed contributions
 //   heap.cpp        memory for tiles whose extents nothing bounds

@@ -33,6 +33,8 @@ Emitted emitWith(session::RunRequest request, Compile compile) {
   // Plans must not depend on the machine that tests them.
   if (!request.machine)
     request.machine = plannedMachine();
+  if (request.threads == 0)
+    request.threads = 1;
   for (const char *stage : {"tile", "loops", "llvm", "asm"})
     result.text[stage];
   request.stageText = [&](const char *stage, std::string text) {
