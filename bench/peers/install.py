@@ -354,6 +354,33 @@ sys.stdout.write(peer.tessera_peer_describe().decode())
 """
 
 
+def core_variables(version):
+    """For an OpenBLAS that does not know the processor and takes the oldest
+    core it has: the newest core whose instructions are there."""
+    old = ("Prescott", "Core2", "Penryn", "Dunnington", "Nehalem", "Atom",
+           "Opteron", "Barcelona", "Bobcat")
+    if not any(core in version for core in old):
+        return {}
+    try:
+        flags = pathlib.Path("/proc/cpuinfo").read_text().split()
+    except OSError:
+        return {}
+    if {"avx512f", "avx512bw", "avx512dq", "avx512vl"} <= set(flags):
+        return {"OPENBLAS_CORETYPE": "SkylakeX"}
+    return {"OPENBLAS_CORETYPE": "Haswell"} if "avx2" in flags else {}
+
+
+def describe_plugin(library, variables):
+    try:
+        described = subprocess.run(
+            [sys.executable, "-c", DESCRIBE_PLUGIN, library],
+            capture_output=True, text=True, timeout=DESCRIBE_SECONDS,
+            env={**os.environ, **variables})
+        return json.loads(described.stdout)
+    except (subprocess.TimeoutExpired, ValueError) as error:
+        raise Missing(f"gave no description: {error}") from error
+
+
 def install_native(name, source, folder, environments, progress):
     wheels = head_words(source, "wheels")
     prefix = environments.prefix(name, wheels, progress) if wheels else ""
@@ -384,16 +411,14 @@ def install_native(name, source, folder, environments, progress):
         raise Missing(f"{error}; needs what the wheels {' '.join(wheels)} "
                       f"have, in {prefix}") from error
     progress.show("asking it for its version")
-    try:
-        described = subprocess.run(
-            [sys.executable, "-c", DESCRIBE_PLUGIN, library],
-            capture_output=True, text=True, timeout=DESCRIBE_SECONDS)
-        description = json.loads(described.stdout)
-    except (subprocess.TimeoutExpired, ValueError) as error:
-        raise Missing(f"gave no description: {error}") from error
+    description = describe_plugin(library, {})
+    variables = core_variables(description.get("version", "")) \
+        if "openblas" in name else {}
+    if variables:
+        description = describe_plugin(library, variables)
     entry = {"command": ["{tessera}", "bench-worker", "--plugin",
                          f"{{peers}}/native/{name}.so"],
-             "environment": {}}
+             "environment": variables}
     description.setdefault("status", "ok")
     return entry, description
 

@@ -64,8 +64,9 @@ struct Expected {
 /// The output as the strict interpreter computes it.
 using StrictOutput = std::function<Result<TensorRef>()>;
 
-/// Judges every element within `factor` times its bound. `strict` is called when
-/// an element needs it.
+/// Judges every element within `factor` times its bound; where that is not 1,
+/// elements of types below 32 bits may be off by one more unit in the last
+/// place. `strict` is called when an element needs it.
 Result<OutputResult> judgeOutput(const std::string &name,
                                  const TensorRef &actual,
                                  const Expected &expected,

@@ -200,8 +200,10 @@ Value NestEmitter::bufferAt(const TileBuffer &buffer, Value offset,
   Value pointer = emit.offsetPointer(buffer.pointer, buffer.element, offset);
   if (laneOffsets)
     return emit.gather(pointer, buffer.element, laneOffsets, mask);
-  // Buffers are padded, so whole vectors may be read.
-  return emit.load(pointer, buffer.element, isContiguous ? lanes : 1, Value());
+  // Under the mask that it was stored with: what else lies there may be numbers
+  // that arithmetic is slow for.
+  return emit.load(pointer, buffer.element, isContiguous ? lanes : 1,
+                   isContiguous ? mask : Value());
 }
 
 Value NestEmitter::readBuffer(const TileBuffer &buffer) {

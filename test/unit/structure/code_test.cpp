@@ -14,6 +14,7 @@
 #include "stages.h"
 
 #include "tessera/dsl.h"
+#include "gmock/gmock.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -184,6 +185,21 @@ TEST(Code, MasksAreVectorsOfBits) {
     expectNone(code["asm"], gathers, "asm");
     // Selection by a mask, never one element after another.
     expectNone(code["asm"], "pextr|vpextr", "elements of a mask taken out");
+  }
+}
+
+// A row shorter than a vector: what lies beyond its kept values may be numbers
+// that arithmetic is slow for, or that nobody wrote.
+TEST(Code, KeptTailsAreReadUnderTheirMask) {
+  for (Isa isa : {Isa::Avx2, Isa::Avx512}) {
+    if (!hostRuns(isa))
+      continue;
+    Emitted code = emit(*kernels::findOperator("softmax"),
+                        {.dims = {{"rows", 5}, {"cols", 3}}, .isa = isa});
+    EXPECT_THAT(code.plan, ::testing::HasSubstr("keep"));
+    EXPECT_THAT(linesWith(code["loops"], R"(llvm\.load .*-> vector)"),
+                testing::IsEmpty());
+    EXPECT_FALSE(linesWith(code["loops"], R"(masked\.load)").empty());
   }
 }
 
