@@ -10,7 +10,9 @@ A row's figure is the subject's median after over that before, divided by what
 the rest of the machine did between the runs: the median of the same ratio over
 the peers of the row that are ok in both files in the same version, or over the
 control when it is the same code in both. A difference within the larger noise
-of the two rows (p90 of the A/A ratios) is called "same"."""
+of the two rows (p90 of the A/A ratios) is called "same". Where the row itself
+did not change and one or two witnesses alone say that the machine did, it is
+"undecided": one unstable peer is no drift."""
 
 import argparse
 import sys
@@ -21,7 +23,9 @@ from .results import ResultError, arm_by_role, arms_of, load
 from .summary import escape
 from .units import percent, ratio_text, time_text
 
-ORDER = ["broken", "slower", "faster", "repaired", "same", "not measured"]
+ORDER = ["broken", "slower", "undecided", "faster", "repaired", "same",
+         "not measured"]
+ENOUGH = 3  # Witnesses whose median one of them cannot move.
 
 
 def ok(arm):
@@ -34,7 +38,8 @@ def median(arm):
 
 
 def drift(before, after):
-    """(factor, what it comes from): how much slower the same code became."""
+    """(factor, what it comes from, by how many): how much slower the same code
+    became."""
     others = {arm["name"]: arm for arm in arms_of(after)
               if arm["role"] == "peer" and ok(arm)}
     ratios = [median(others[arm["name"]]) / median(arm)
@@ -43,13 +48,14 @@ def drift(before, after):
               and others[arm["name"]].get("version") == arm.get("version")]
     if ratios:
         return statistics.median(ratios), \
-            f"{len(ratios)} peer" + ("s" if len(ratios) > 1 else "")
+            f"{len(ratios)} peer" + ("s" if len(ratios) > 1 else ""), \
+            len(ratios)
     old, new = arm_by_role(before, "control"), arm_by_role(after, "control")
     if ok(old) and ok(new):
         code = (old.get("identity") or {}).get("object")
         if code and code == (new.get("identity") or {}).get("object"):
-            return median(new) / median(old), "control"
-    return 1.0, "nothing"
+            return median(new) / median(old), "control", 1
+    return 1.0, "nothing", 0
 
 
 def noise(row):
@@ -81,11 +87,15 @@ class Change:
                 "repaired" if ok(new) else "not measured"
             return
         self.ratio = self.after / self.before
-        self.drift, self.source = drift(before, after)
+        self.drift, self.source, witnesses = drift(before, after)
         self.normalized = self.ratio / self.drift
         self.noise = max(noise(before), noise(after))
-        self.verdict = "same" if abs(self.normalized - 1) <= self.noise else \
-            "slower" if self.normalized > 1 else "faster"
+        if abs(self.normalized - 1) <= self.noise:
+            self.verdict = "same"
+        elif abs(self.ratio - 1) <= self.noise and witnesses < ENOUGH:
+            self.verdict = "undecided"
+        else:
+            self.verdict = "slower" if self.normalized > 1 else "faster"
 
 
 def compare(before, after):
@@ -147,7 +157,8 @@ def markdown(before, after):
                      "(below 1 is faster after).")
     lines += ["", "`ratio` is after over before; `drift` is what the peers or "
               "the control did meanwhile; `change` is ratio over drift; within "
-              "`noise` it is called same.", ""]
+              "`noise` it is called same; undecided where only one or two "
+              "witnesses changed.", ""]
     if changes:
         lines += ["| row | verdict | before | after | ratio | drift | change | "
                   "noise |", "|---|---|--:|--:|--:|--:|--:|--:|"]

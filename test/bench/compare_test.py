@@ -65,6 +65,24 @@ class Compare(unittest.TestCase):
         self.assertAlmostEqual(found["softmax"].ratio, 1.5)
         self.assertEqual(found["softmax"].source, "2 peers")
 
+    def test_one_unstable_peer_is_no_drift(self):
+        alone = synthetic.make_document(seed=13, operators=("softmax",),
+                                        shapes=[(64, 256)], gaps=False,
+                                        peers=("torch",))
+        found, _, _ = changes(alone, slowed(alone, 0.5, ("torch",)))
+        self.assertEqual(found["softmax"].verdict, "undecided")
+        # The row changed, too: then one witness is better than none.
+        found, _, _ = changes(alone, slowed(alone, 1.5, SUBJECT))
+        self.assertEqual(found["softmax"].verdict, "slower")
+        many = synthetic.make_document(
+            seed=14, operators=("softmax",), shapes=[(64, 256)], gaps=False,
+            peers=("torch", "onednn", "openblas", "inductor"))
+        names = [arm["name"] for arm in many["rows"][0]["arms"]
+                 if arm["role"] == "peer" and arm["status"] == "ok"]
+        self.assertGreaterEqual(len(names), 3)
+        found, _, _ = changes(many, slowed(many, 0.5, names))
+        self.assertEqual(found["softmax"].verdict, "slower")
+
     def test_a_new_version_of_a_peer_says_nothing(self):
         after = slowed(BASE, 1.5, ("torch",))
         after["rows"][0]["arms"][-1]["version"] = "9"
