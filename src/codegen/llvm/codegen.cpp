@@ -101,9 +101,9 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
 
 /// Adds the passes of code generation, without loop strength reduction: our
 /// loops have one counter and addresses that start from it, which it leaves as
-/// they are or makes longer, in a third of the time that emission takes. LLVM
-/// has no other switch for it than the option of a process, which is back in
-/// place when the passes have been added.
+/// they are or makes longer, in a large part of the time that emission takes.
+/// LLVM has no other switch for it than the option of a process, which is back
+/// in place when the passes have been added.
 static void addEmission(llvm::legacy::PassManager &passes,
                         llvm::raw_pwrite_stream &stream,
                         llvm::TargetMachine &machine,
