@@ -12,24 +12,24 @@
 namespace tessera::kernels {
 
 Kernel gemm() {
-  return kernel("gemm",
-                "a, b, c0, c, trans_a = false, trans_b = false, beta = 1",
-                [](View<const Float, 2> a, View<const Float, 2> b,
-                   OptionalView<const Float, 2> c0, View<Float, 2> c,
-                   Const<bool> transA, Const<bool> transB, Scalar<Float> beta) {
-                  Dim m = dim("m", c.extent(0)), n = dim("n", c.extent(1));
-                  Dim k = dim("k", a.extent(transA ? 0 : 1));
-                  Blocks down = blocks(m, tunable("block_m", {64, 128, 32}));
-                  Blocks across = blocks(n, tunable("block_n", {64, 32, 128}));
-                  for (auto [i, j] : parallel(down, across)) {
-                    Tile left = load(transA ? a(k, i) : a(i, k));
-                    Tile right = load(transB ? b(j, k) : b(k, j));
-                    Tile product = contract(left, right, k);
-                    if (c0.present())
-                      product = product + beta * load(c0(i, j));
-                    store(c(i, j), product);
-                  }
-                });
+  return kernel(
+      "gemm", "a, b, c0, c, trans_a = false, trans_b = false, beta = 1",
+      [](View<const Float, 2> a, View<const Float, 2> b,
+         OptionalView<const Float, 2> c0, View<Float, 2> c, Const<bool> transA,
+         Const<bool> transB, Scalar<Float> beta) {
+        Dim m = dim("m", c.extent(0)), n = dim("n", c.extent(1));
+        Dim k = dim("k", a.extent(transA ? 0 : 1));
+        Blocks down = blocks(m, tunable("block_m", {64, 128, 32}));
+        Blocks across = blocks(n, tunable("block_n", {64, 32, 128, 512}));
+        for (auto [i, j] : parallel(down, across)) {
+          Tile left = load(transA ? a(k, i) : a(i, k));
+          Tile right = load(transB ? b(j, k) : b(k, j));
+          Tile product = contract(left, right, k);
+          if (c0.present())
+            product = product + beta * load(c0(i, j));
+          store(c(i, j), product);
+        }
+      });
 }
 
 Kernel gemmAffineLeaky() {
@@ -40,7 +40,7 @@ Kernel gemmAffineLeaky() {
         Dim m = dim("m", c.extent(0)), n = dim("n", c.extent(1));
         Dim k = dim("k", a.extent(1));
         Blocks down = blocks(m, tunable("block_m", {64, 128, 32}));
-        Blocks across = blocks(n, tunable("block_n", {64, 32, 128}));
+        Blocks across = blocks(n, tunable("block_n", {64, 32, 128, 512}));
         for (auto [i, j] : parallel(down, across)) {
           Tile product = contract(load(a(i, k)), load(b(k, j)), k);
           Tile z = product * scale + shift;
@@ -57,7 +57,8 @@ Kernel bmm() {
                   Dim m = dim("m", c.extent(1)), n = dim("n", c.extent(2));
                   Dim k = dim("k", a.extent(transA ? 1 : 2));
                   Blocks down = blocks(m, tunable("block_m", {64, 128, 32}));
-                  Blocks across = blocks(n, tunable("block_n", {64, 32, 128}));
+                  Blocks across =
+                      blocks(n, tunable("block_n", {64, 32, 128, 512}));
                   for (auto [p, i, j] : parallel(batch, down, across)) {
                     Tile left = load(transA ? a(p, k, i) : a(p, i, k));
                     Tile right = load(transB ? b(p, j, k) : b(p, k, j));

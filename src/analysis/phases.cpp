@@ -237,7 +237,7 @@ void PhaseAnalysis::requireBuffers(Block &block) {
 }
 
 void PhaseAnalysis::keepSharedValues(Block &block) {
-  std::vector<Step> steps = schedule(block);
+  std::vector<Step> steps = scheduleLoops(block);
   // The places that evaluate each deferred value of this block.
   llvm::MapVector<Value, llvm::SmallDenseSet<unsigned, 4>> places;
   llvm::DenseSet<Value> widened;
@@ -533,8 +533,76 @@ private:
 
 } // namespace
 
-std::vector<Step> PhaseAnalysis::schedule(Block &block) const {
+std::vector<Step> PhaseAnalysis::scheduleLoops(Block &block) const {
   return Scheduler(*this, accesses).run(block);
+}
+
+/// Whether all of `next` may be done element by element as soon as the
+/// contraction's result is complete there.
+bool PhaseAnalysis::mayFollow(const Phase &contraction,
+                              const Phase &next) const {
+  if (contraction.roots.size() != 1 ||
+      contraction.roots[0].kind != Root::Kind::Contract ||
+      !next.reduced.empty() || next.kept.size() != contraction.kept.size() ||
+      !llvm::all_of(next.kept, [&](StringAttr dim) {
+        return llvm::is_contained(contraction.kept, dim);
+      }))
+    return false;
+  auto contract = cast<tile::ContractOp>(contraction.roots[0].op);
+  Value result = contract.getResult();
+  auto readsOf = [&](const Root &root) {
+    SmallVector<Access> reads;
+    for (Value value : cone(root))
+      if (Operation *op = value.getDefiningOp())
+        if (std::optional<Access> access = getAccess(op);
+            access && !isMaterialized(value))
+          reads.push_back(*access);
+    return reads;
+  };
+  const SmallVector<Access> reads = readsOf(contraction.roots[0]);
+  bool needsResult = false;
+  for (const Root &root : next.roots) {
+    if (root.kind == Root::Kind::Store) {
+      // The contraction goes on reading after the first elements are stored.
+      Access write = *getAccess(root.op);
+      if (llvm::any_of(reads, [&](const Access &read) {
+            return accesses.mayConflict(read, write);
+          }))
+        return false;
+    } else if (root.kind != Root::Kind::Materialize) {
+      return false;
+    }
+    for (Value value : cone(root)) {
+      needsResult |= value == result;
+      // These read at other positions.
+      if (Operation *op = value.getDefiningOp();
+          op && isa<tile::GatherOp, tile::ReshapeOp>(op) &&
+          op->getOperand(0) == result)
+        return false;
+    }
+  }
+  return needsResult;
+}
+
+std::vector<Step> PhaseAnalysis::schedule(Block &block) const {
+  std::vector<Step> steps;
+  for (Step &step : scheduleLoops(block)) {
+    if (steps.empty() || steps.back().immediate || step.immediate ||
+        !steps.back().phase.epilogue.empty() ||
+        !mayFollow(steps.back().phase, step.phase)) {
+      steps.push_back(std::move(step));
+      continue;
+    }
+    Phase &phase = steps.back().phase;
+    phase.epilogue = std::move(step.phase.roots);
+    llvm::SetVector<Operation *> users;
+    collectUsers(phase.roots[0].op->getResult(0), block, users);
+    phase.keepsResult = !llvm::all_of(users, [&](Operation *user) {
+      return llvm::any_of(phase.epilogue,
+                          [&](const Root &root) { return root.op == user; });
+    });
+  }
+  return steps;
 }
 
 } // namespace tessera

@@ -63,6 +63,12 @@ struct Phase {
   llvm::SmallVector<mlir::StringAttr> kept;
   llvm::SmallVector<mlir::StringAttr> reduced;
   llvm::SmallVector<Root> roots;
+  /// Stores and kept values over the kept dimensions that need the phase's
+  /// result where they are themselves, and may therefore be done as soon as it
+  /// is complete, in its registers.
+  llvm::SmallVector<Root> epilogue;
+  /// Whether anything but the epilogue needs the result.
+  bool keepsResult = true;
 };
 
 /// One step of a block: an op to execute at once, or a phase.
@@ -96,7 +102,8 @@ public:
   PhaseAnalysis(tile::KernelOp kernel, const AccessAnalysis &accesses,
                 Keeping keeping = Keeping::All);
 
-  /// The steps of a block of the kernel, in order.
+  /// The steps of a block of the kernel, in order. What may follow a
+  /// contraction in its registers is its epilogue.
   std::vector<Step> schedule(mlir::Block &block) const;
 
   /// Whether the deferred value is kept in a buffer.
@@ -117,6 +124,8 @@ public:
   LiveLimit liveLimit(const Phase &phase, mlir::StringAttr dim) const;
 
 private:
+  std::vector<Step> scheduleLoops(mlir::Block &block) const;
+  bool mayFollow(const Phase &contraction, const Phase &next) const;
   bool collectLimits(const Root &root, mlir::StringAttr dim,
                      llvm::SmallVectorImpl<LiveLimit> &limits) const;
   void requireBuffers(mlir::Block &block);

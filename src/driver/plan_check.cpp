@@ -45,6 +45,8 @@ public:
     unroll();
     rows();
     packing();
+    reducedBlock();
+    epilogue();
     tail();
     return problem;
   }
@@ -122,6 +124,26 @@ private:
             packs ? "true" : "false", false,
             "the nest has no operand in an array that it reads again for every "
             "group of rows");
+  }
+
+  void reducedBlock() {
+    const auto &wanted = saved.choice.reducedBlock;
+    if (!wanted || *wanted == nest.reducedBlock)
+      return;
+    differs("reduced_block", std::to_string(*wanted),
+            std::to_string(nest.reducedBlock), false,
+            "the nest is no contraction over one dimension in an order from "
+            "its first element to its last, or has no so many elements");
+  }
+
+  void epilogue() {
+    const auto &wanted = saved.choice.epilogue;
+    if (!wanted || *wanted == nest.epilogue)
+      return;
+    differs("epilogue", *wanted ? "true" : "false",
+            nest.epilogue ? "true" : "false", false,
+            "nothing follows the nest that could be done in its registers, or "
+            "its results are not complete there");
   }
 
   void tail() {

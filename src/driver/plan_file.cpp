@@ -68,6 +68,8 @@ Json nestJson(const NestPlan &nest) {
              {"vectors_per_iteration", nest.unroll},
              {"rows_per_iteration", nest.tileRows},
              {"packs_operand", nest.packedOperand >= 0},
+             {"reduced_block", nest.reducedBlock},
+             {"epilogue", nest.epilogue},
              {"tail", name(nest.tail)}};
   if (!nest.vectorDim.empty())
     entry["vector_dimension"] = nest.vectorDim;
@@ -384,7 +386,7 @@ private:
     Fields fields(json, where,
                   {"id", "computes", "space", "vector_dimension",
                    "vectors_per_iteration", "rows_per_iteration",
-                   "packs_operand", "tail"},
+                   "packs_operand", "reduced_block", "epilogue", "tail"},
                   problem);
     SavedNest nest;
     nest.where = where;
@@ -397,6 +399,8 @@ private:
     nest.choice.unroll = fields.whole("vectors_per_iteration", 1);
     nest.choice.tileRows = fields.whole("rows_per_iteration", 1);
     nest.choice.packs = fields.flag("packs_operand");
+    nest.choice.reducedBlock = fields.whole("reduced_block", 0);
+    nest.choice.epilogue = fields.flag("epilogue");
     nest.choice.tail = fields.choice("tail", tails);
     if (!plan.choices.nests.emplace(nest.id, nest.choice).second)
       fields.refuse(

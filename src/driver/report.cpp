@@ -141,6 +141,8 @@ private:
                {"tiled_dimension", nullptr},
                {"rows_per_iteration", nest.tileRows},
                {"packs_operand", nest.packedOperand >= 0},
+               {"reduced_block", nest.reducedBlock},
+               {"epilogue", nest.epilogue},
                {"tail", name(nest.tail)},
                {"predicted_ns", nullptr},
                {"reasons", Json::array()},

@@ -82,6 +82,10 @@ Result<Pins> readPins(tile::KernelOp kernel, const Target &target);
 /// dimension. A choice that is not legal for the nest is not followed.
 NestPlan planNest(const Phase &phase, const Planning &planning);
 
+/// The steps of a block as they are realized: an epilogue that is not done in
+/// registers is a phase of its own.
+std::vector<Step> planSteps(mlir::Block &block, const Planning &planning);
+
 /// An access of a nest whose elements another program accesses at a known
 /// distance.
 struct PrefetchedAccess {
@@ -110,6 +114,12 @@ std::map<int64_t, NestPrefetches> findPrefetches(tile::ParallelOp grid,
 /// without prefetches.
 GridPlan planGrid(tile::ParallelOp grid, size_t number,
                   const std::vector<Step> &steps, const Planning &planning);
+
+/// The coordinates of the grid that the packed operand of a nest depends on, if
+/// there are others that it does not depend on; std::nullopt elsewhere.
+std::optional<llvm::SmallVector<unsigned>>
+sharedCoordinates(tile::ParallelOp grid, mlir::Value packed,
+                  const KernelAnalysis &analysis);
 
 /// Decides whether the programs of stage `number` that touch no edge of an
 /// array have code of their own: where that was chosen, and there are such

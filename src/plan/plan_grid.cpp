@@ -15,6 +15,8 @@
 
 #include "plan/plan.h"
 
+#include "analysis/coordinates.h"
+
 #include <algorithm>
 
 using namespace mlir;
@@ -63,12 +65,49 @@ void planPrefetch(tile::ParallelOp grid, size_t number,
                             "cache"});
 }
 
+/// Programs that use the same packed operand follow one another.
+void planOrder(tile::ParallelOp grid, const std::vector<Step> &steps,
+               const Planning &planning, GridPlan &plan) {
+  const unsigned last = grid.getDims().size() - 1;
+  for (const Step &step : steps) {
+    if (step.immediate)
+      continue;
+    NestPlan nest = planNest(step.phase, planning);
+    if (nest.packedOperand < 0)
+      continue;
+    std::optional<SmallVector<unsigned>> along = sharedCoordinates(
+        grid, step.phase.roots[0].op->getOperand(nest.packedOperand),
+        planning.analysis);
+    if (!along || !llvm::is_contained(*along, last))
+      continue;
+    for (unsigned axis = last; axis-- > 0;)
+      if (!llvm::is_contained(*along, axis)) {
+        plan.innermost = cast<StringAttr>(grid.getDims()[axis]).str();
+        plan.reasons.push_back(
+            {"programs.order", "programs along '" + plan.innermost +
+                                   "' use the same packed operand"});
+        return;
+      }
+  }
+}
+
 } // namespace
+
+std::optional<SmallVector<unsigned>>
+sharedCoordinates(tile::ParallelOp grid, Value packed,
+                  const KernelAnalysis &analysis) {
+  std::optional<SmallVector<unsigned>> along =
+      coordinatesOf(packed, grid, analysis.phases, analysis.accesses);
+  if (!along || along->size() == grid.getDims().size())
+    return std::nullopt;
+  return along;
+}
 
 GridPlan planGrid(tile::ParallelOp grid, size_t number,
                   const std::vector<Step> &steps, const Planning &planning) {
   const KernelAnalysis &analysis = planning.analysis;
   GridPlan plan;
+  planOrder(grid, steps, planning, plan);
   auto alone = [&](StringRef code, const Twine &why) {
     plan.reasons.push_back({code.str(), why.str()});
     return plan;

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 using namespace mlir;
 
@@ -45,6 +46,16 @@ public:
     findTile();
     chooseUnroll();
     chooseTile();
+    chooseReducedBlock();
+    chooseEpilogue();
+    findJumps();
+    if (plan.reducedBlock > 0) {
+      plan.blockBytes = bytesOfBlock();
+      // The first rows bring the block along, the others find it.
+      if (tileDim)
+        plan.busyShare = 1 - std::min(1.0, double(plan.tileRows) /
+                                               double(*extentOf(tileDim)));
+    }
     chooseTail();
     chooseSumBlock();
     return std::move(plan);
@@ -109,6 +120,16 @@ private:
     }
     for (const Access &access : accesses)
       note(access.viewType().getElementType());
+    for (const Root &root : phase.epilogue) {
+      if (std::optional<Access> access = getAccess(root.op))
+        note(access->viewType().getElementType());
+      for (Value value : analysis.phases.cone(root)) {
+        note(tile::getElement(value.getType()));
+        if (Operation *op = value.getDefiningOp())
+          if (std::optional<Access> access = getAccess(op))
+            note(access->viewType().getElementType());
+      }
+    }
   }
 
   void note(Type type) {
@@ -403,6 +424,130 @@ private:
                                " times, from memory of their own");
   }
 
+  /// Whether the elements of the reduced dimension can be done in blocks: the
+  /// results between them lie in memory as they are.
+  bool mayBlock() const {
+    if (!tiled || phase.reduced.size() != 1 ||
+        tile::ContractOp(tiled).getOrder() == tile::Order::Right)
+      return false;
+    return extentOf(phase.reduced[0]).has_value();
+  }
+
+  void chooseReducedBlock() {
+    if (!mayBlock())
+      return;
+    int64_t extent = *extentOf(phase.reduced[0]);
+    if (choice.reducedBlock) {
+      if (*choice.reducedBlock < extent)
+        plan.reducedBlock = *choice.reducedBlock;
+      return;
+    }
+    // An array that is read once or twice, from far away: its rows are streams
+    // that prefetchers follow, as many as they can.
+    constexpr int64_t streams = 16;
+    std::optional<Access> streamed = streamedOperand();
+    if (plan.packedOperand >= 0 || !streamed ||
+        viewBytes(*streamed) <= machine.memory[1].bytes || extent <= streams ||
+        *extentOf(vectorDimension()) <= plan.lanes * plan.unroll)
+      return;
+    plan.reducedBlock = streams;
+    reason("reduced.streams", Twine(streams) + " of '" +
+                                  phase.reduced[0].getValue() +
+                                  "' for all results before the next: rows "
+                                  "that come from memory are read along");
+  }
+
+  StringAttr vectorDimension() const {
+    return StringAttr::get(analysis.kernel->getContext(), plan.vectorDim);
+  }
+
+  double viewBytes(const Access &access) const {
+    double bytes = double(elementBytes(access));
+    for (unsigned axis = 0; axis < access.axes.size(); ++axis)
+      bytes *= double(analysis.accesses.extent(access, axis));
+    return bytes;
+  }
+
+  /// The array that the nest reads vectors of, if it is one: a contraction's
+  /// operand, or what is copied to memory.
+  std::optional<Access> streamedOperand() const {
+    if (plan.vectorDim.empty() || phase.roots.size() != 1)
+      return std::nullopt;
+    Operation *op = phase.roots[0].op;
+    if (tiled)
+      op = tile::ContractOp(tiled)->getOperand(vectorOperand).getDefiningOp();
+    else if (phase.roots[0].kind != Root::Kind::Materialize)
+      return std::nullopt;
+    auto load = dyn_cast_or_null<tile::LoadOp>(op);
+    if (!load || (tiled && analysis.phases.isMaterialized(load.getResult())))
+      return std::nullopt;
+    return getAccess(load);
+  }
+
+  /// Where an array is read in pieces, each piece but the next in a row waits
+  /// for memory that no prefetcher has asked for.
+  void findJumps() {
+    std::optional<Access> access = streamedOperand();
+    if (!access || plan.packedOperand >= 0)
+      return;
+    // As many bytes as are read in the time of one jump: alone, and where
+    // several streams are read side by side. Measured on one micro-architecture
+    // (bench/results).
+    constexpr double alone = 420, amongStreams = 300;
+    const bool isAlong = !tiled || plan.reducedBlock > 0;
+    for (unsigned axis = 0; axis < access->axes.size(); ++axis) {
+      if (!access->axes[axis].dim ||
+          access->axes[axis].dim != plan.vectorDim ||
+          !analysis.strides.isUnit(*access, axis))
+        continue;
+      int64_t piece =
+          isAlong ? *extentOf(vectorDimension()) : plan.lanes * plan.unroll;
+      int64_t row = analysis.accesses.extent(*access, axis);
+      if (piece >= row && isAlong)
+        return;
+      double pieces = viewBytes(*access) / double(std::min(piece, row)) /
+                      double(elementBytes(*access));
+      plan.jumpBytes = pieces * (plan.reducedBlock > 0 ? amongStreams : alone);
+    }
+  }
+
+  /// What a block of the reduced dimension touches of operands and result.
+  double bytesOfBlock() const {
+    auto contract = tile::ContractOp(tiled);
+    double bytes = 0;
+    for (Value tile :
+         {contract.getLhs(), contract.getRhs(), contract.getResult()}) {
+      Type element = tile::getElement(tile.getType());
+      double size = element.isIndex()
+                        ? 8
+                        : double((element.getIntOrFloatBitWidth() + 7) / 8);
+      for (StringAttr dim : tile::getDims(tile.getType()))
+        size *= dim == phase.reduced[0] ? double(plan.reducedBlock)
+                                        : double(extentOf(dim).value_or(1));
+      bytes += size;
+    }
+    return bytes;
+  }
+
+  static int64_t elementBytes(const Access &access) {
+    Type element = access.viewType().getElementType();
+    return element.isIndex() ? 8 : (element.getIntOrFloatBitWidth() + 7) / 8;
+  }
+
+  /// Between blocks of the reduced dimension the results are not complete.
+  void chooseEpilogue() {
+    plan.alternatives.hasEpilogue =
+        tiled && !phase.epilogue.empty() && plan.reducedBlock == 0;
+    plan.epilogue =
+        plan.alternatives.hasEpilogue && choice.epilogue.value_or(true);
+    if (!plan.epilogue)
+      return;
+    for (const Root &root : phase.epilogue)
+      plan.roots += ", " + rootName(root);
+    reason("epilogue.registers",
+           "what follows is done while the results are in registers");
+  }
+
   /// Whether the last vector may repeat elements of the one before it: there is
   /// one, and doing an element twice leaves what doing it once does.
   bool mayOverlapTail(int64_t extent) const {
@@ -498,6 +643,26 @@ private:
 };
 
 } // namespace
+
+std::vector<Step> planSteps(Block &block, const Planning &planning) {
+  std::vector<Step> steps;
+  for (Step &step : planning.analysis.phases.schedule(block)) {
+    steps.push_back(step);
+    if (step.immediate || step.phase.epilogue.empty() ||
+        planNest(step.phase, planning).epilogue)
+      continue;
+    Phase &phase = steps.back().phase;
+    Step next;
+    next.phase.roots = std::exchange(phase.epilogue, {});
+    phase.keepsResult = true;
+    // As the first of its roots has them.
+    SmallVector<StringAttr> kept, reduced;
+    rootSpace(next.phase.roots[0], kept, reduced);
+    next.phase.kept = kept;
+    steps.push_back(std::move(next));
+  }
+  return steps;
+}
 
 NestPlan planNest(const Phase &phase, const Planning &planning) {
   return NestPlanner(phase, planning).run();

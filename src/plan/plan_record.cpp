@@ -66,12 +66,15 @@ std::string Plan::summary() const {
       if (nest.vectorDim.empty())
         text += " (scalar)";
       else
-        text += " (" + nest.vectorDim + " x" + std::to_string(nest.lanes) +
-                (nest.unroll > 1 ? " x" + std::to_string(nest.unroll) : "") +
-                (nest.tileRows > 1 ? ", " + nest.tileDim + " x" +
-                                         std::to_string(nest.tileRows)
+        text +=
+            " (" + nest.vectorDim + " x" + std::to_string(nest.lanes) +
+            (nest.unroll > 1 ? " x" + std::to_string(nest.unroll) : "") +
+            (nest.tileRows > 1
+                 ? ", " + nest.tileDim + " x" + std::to_string(nest.tileRows)
+                 : "") +
+            (nest.reducedBlock > 0 ? ", by " + std::to_string(nest.reducedBlock)
                                    : "") +
-                (nest.packedOperand >= 0 ? ", packed" : "") + ")";
+            (nest.packedOperand >= 0 ? ", packed" : "") + ")";
     }
     if (stage.order.prefetch != Prefetch::None)
       text += "; prefetch " + std::string(name(stage.order.prefetch));

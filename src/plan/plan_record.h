@@ -69,6 +69,8 @@ struct NestAlternatives {
   std::vector<std::string> vectorDims;
   /// The most vectors per iteration; 1 where they depend on each other.
   int64_t mostUnroll = 1;
+  /// Whether there is an epilogue that registers can hold.
+  bool hasEpilogue = false;
   /// Whether there is a tail, and whether its elements may be done twice.
   bool hasTail = false;
   bool overlapsTail = false;
@@ -98,6 +100,21 @@ struct NestPlan {
   /// The operand of a contraction (0 or 1) that is first copied to memory of
   /// its own, its vectors side by side; -1 for none.
   int packedOperand = -1;
+  /// Coordinates of a contraction's reduced dimension that are done for all of
+  /// its results before the next ones, so that what they read stays in the
+  /// nearest cache; 0 for all.
+  int64_t reducedBlock = 0;
+  /// What reading arrays in short pieces that lie far apart takes, as bytes
+  /// that are read on top from beyond the second-level cache; of all programs.
+  double jumpBytes = 0;
+  /// With a reducedBlock, the bytes that one block of all results touches: what
+  /// is read again is read from where these stay. 0 elsewhere.
+  double blockBytes = 0;
+  /// The share of its computation during which nothing is read from further
+  /// away: what works on a block that is there already.
+  double busyShare = 0;
+  /// Whether the phase's epilogue is done in the registers of its results.
+  bool epilogue = false;
   /// Iterations of a long summation after which the partial sums are added to
   /// outer ones, so that errors grow with the root of the length; 0 for none.
   int64_t sumBlock = 0;
@@ -121,6 +138,9 @@ struct GridPlan {
   /// The most that there is to prefetch.
   Prefetch mostPrefetch = Prefetch::None;
   Edges edges = Edges::Checked;
+  /// The dimension along which one program follows another; empty for the last
+  /// of the grid's.
+  std::string innermost;
   /// Programs that touch no edge of an array, where others do and they can be
   /// set apart; 0 elsewhere.
   int64_t interior = 0;
@@ -147,6 +167,8 @@ struct NestChoice {
   std::optional<int64_t> unroll;
   std::optional<int64_t> tileRows;
   std::optional<bool> packs;
+  std::optional<int64_t> reducedBlock;
+  std::optional<bool> epilogue;
   std::optional<TailForm> tail;
 };
 

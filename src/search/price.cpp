@@ -116,6 +116,13 @@ public:
   StagePrice run(func::FuncOp function) {
     StagePrice price;
     price.symbol = function.getSymName().str();
+    auto figure = [&](StringRef name) {
+      auto attribute = function->getAttrOfType<FloatAttr>(name);
+      return attribute ? attribute.getValueAsDouble() : 0;
+    };
+    price.jumpBytes = figure(jumpsAttribute);
+    price.blockBytes = figure(blockAttribute);
+    price.busyShare = figure(busyAttribute);
     function->walk([&](Operation *op) {
       price.instructions += int64_t(countsOf(op).instructions);
     });
@@ -175,6 +182,8 @@ private:
       return true;
     if (op->getNumResults() != 1)
       return false;
+    if (isLoadedBroadcast(op))
+      return true;
     Type type = op->getResult(0).getType();
     // Index arithmetic is folded into addresses and loop counters.
     if (type.isIndex() &&
@@ -185,6 +194,21 @@ private:
     if (auto compare = dyn_cast<arith::CmpFOp>(op))
       return compare->hasOneUse() && isMaximum(*compare->user_begin(), compare);
     return false;
+  }
+
+  /// Whether the operation puts one element into all lanes on its way from
+  /// memory, which is a form of load.
+  static bool isLoadedBroadcast(Operation *op) {
+    auto isBroadcast = [](Operation *user) {
+      auto shuffle = dyn_cast<LLVM::ShuffleVectorOp>(user);
+      return shuffle && llvm::all_of(shuffle.getMask(),
+                                     [](int32_t lane) { return lane == 0; });
+    };
+    if (isBroadcast(op))
+      op = op->getOperand(0).getDefiningOp();
+    auto insert = dyn_cast_or_null<LLVM::InsertElementOp>(op);
+    return insert && insert.getValue().getDefiningOp<LLVM::LoadOp>() &&
+           llvm::all_of(insert->getUsers(), isBroadcast);
   }
 
   static bool isMaximum(Operation *user, arith::CmpFOp compare) {
@@ -394,8 +418,11 @@ private:
     double iteration = iterationCycles(body);
     // The last iteration's chain begins when its operations are started.
     // A loop that may not run at all has one iteration at most.
-    double cycles = trips > 1 ? trips * iteration + body.latency
-                              : trips * std::max(iteration, body.latency);
+    // One that is longer than the window is done when the next begins.
+    bool overlaps = body.counts.instructions < costs.reorderWindow;
+    double cycles = trips > 1
+                        ? trips * iteration + (overlaps ? body.latency : 0)
+                        : trips * std::max(iteration, body.latency);
     Counts all;
     all.add(body.counts, trips);
     all.bubbles += 1;
@@ -441,6 +468,12 @@ private:
     bool isRare =
         test && isa_and_present<LLVM::BitcastOp>(test.getLhs().getDefiningOp());
     double share = branch->hasAttr(usualAttr) ? 1 : isRare ? rare : even;
+    auto taken = branch->getAttrOfType<FloatAttr>(takenAttribute);
+    if (taken)
+      share = taken.getValueAsDouble();
+    // Loops in it count by how often they run.
+    const double outerWeight =
+        std::exchange(weight, taken ? weight * share : weight);
     double latency = 0;
     for (Region *region : {&branch.getThenRegion(), &branch.getElseRegion()}) {
       if (region->empty())
@@ -449,6 +482,7 @@ private:
       outer.counts.add(body.counts, share);
       latency = std::max(latency, share * body.latency);
     }
+    weight = outerWeight;
     outer.counts.instructions += 2;
     return latency + 1;
   }
@@ -505,6 +539,8 @@ TimeTerms predictTime(const StagePrice &price, double programs,
       std::max(0.0, price.cycles - price.throughputCycles) * programs * cycle;
   const MemoryLevel &far = machine.levelOf(traffic.read + traffic.written);
   terms.memory = traffic.read / far.read + traffic.written / far.write;
+  if (&far > &machine.memory[1])
+    terms.memory += price.jumpBytes / far.read;
   // What a program reads again is where its data stay between the reads, beside
   // those of the programs that advance with it. Lines that wait for the next
   // program need room beside them, and are pushed out before a cache is full.
@@ -512,6 +548,8 @@ TimeTerms predictTime(const StagePrice &price, double programs,
   double ahead = price.counts.prefetchedBytes;
   double touched = (traffic.read + traffic.written) / std::max(programs, 1.0) *
                    price.together;
+  if (price.blockBytes > 0)
+    touched = std::min(touched, price.blockBytes);
   if (ahead > 0)
     touched = (touched + ahead * price.together) / usable;
   const MemoryLevel &near = machine.levelOf(touched);
@@ -522,8 +560,10 @@ TimeTerms predictTime(const StagePrice &price, double programs,
   }
   double computation = terms.throughput + terms.waiting;
   double memory = terms.memory + terms.repeatedReads;
-  terms.total = std::max(computation, memory) +
-                machine.notOverlapped * std::min(computation, memory);
+  double beside = computation * (1 - price.busyShare);
+  terms.total = std::max(beside, memory) +
+                machine.notOverlapped * std::min(beside, memory) +
+                computation * price.busyShare;
   // A program's first reading waits while its other nests leave the way to
   // memory idle. Prefetches use that, but for what the core would come to in
   // time by itself, its window being that long.

@@ -74,6 +74,11 @@ struct StagePrice {
   double throughputCycles = 0;
   double cycles = 0;
   Counts counts;
+  /// NestPlan::jumpBytes of its nests; of all programs.
+  double jumpBytes = 0;
+  /// The largest NestPlan::blockBytes and NestPlan::busyShare of its nests.
+  double blockBytes = 0;
+  double busyShare = 0;
   /// Cycles of the innermost loops of each nest (NestPlan::id), per program.
   std::map<int64_t, double> nestCycles;
   /// Instructions of its code.

@@ -252,6 +252,52 @@ void Realizer::emitNest(const Phase &phase, const NestPlan &nest) {
 
 void Realizer::record(const NestPlan &nest) { plan.nests.push_back(nest); }
 
+/// Copies an operand of a contraction to memory of its own. Programs that
+/// follow one another with the same operand find it there.
+void Realizer::packOperand(Value operand, const TileBuffer &buffer) {
+  std::optional<SmallVector<unsigned>> along;
+  // Bodies of programs that are set apart use the same memory for other things.
+  if (stageGrid && plan.order.edges == Edges::Checked)
+    along = sharedCoordinates(stageGrid, operand, analysis);
+  if (!along)
+    return materializeInto(operand, buffer);
+  Type i64 = b.getI64Type();
+  Value cells = allocateBytes(8 * int64_t(along->size() + 1), "packed for");
+  auto cell = [&](unsigned number) {
+    return emit.offsetPointer(cells, i64, emit.index(number));
+  };
+  // The first cell tells whether anything has been packed, the others what.
+  atEntry([&] {
+    b.create<LLVM::StoreOp>(emit.loc, emit.integer(i64, 0), cell(0));
+    return Value();
+  });
+  Value isThere = emit.compare(arith::CmpIPredicate::ne,
+                               b.create<LLVM::LoadOp>(emit.loc, i64, cell(0)),
+                               emit.integer(i64, 0));
+  SmallVector<Value> wanted{emit.integer(i64, 1)};
+  double others = 1;
+  tile::ParallelOp grid = stageGrid;
+  for (auto [number, dim] : llvm::enumerate(grid.getDims()))
+    if (!llvm::is_contained(*along, number))
+      others *= double(constantExtent(cast<StringAttr>(dim)).value_or(1));
+  for (auto [number, axis] : llvm::enumerate(*along)) {
+    wanted.push_back(emit.toI64(scalar(stageGrid.getBody().getArgument(axis))));
+    isThere = emit.logicalAnd(
+        isThere,
+        emit.compare(arith::CmpIPredicate::eq,
+                     b.create<LLVM::LoadOp>(emit.loc, i64, cell(number + 1)),
+                     wanted.back()));
+  }
+  auto packs = b.create<scf::IfOp>(emit.loc, emit.logicalNot(isThere),
+                                   /*withElseRegion=*/false);
+  packs->setAttr(takenAttribute, b.getF64FloatAttr(1 / others));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(packs.thenBlock()->getTerminator());
+  materializeInto(operand, buffer);
+  for (auto [number, value] : llvm::enumerate(wanted))
+    b.create<LLVM::StoreOp>(emit.loc, value, cell(number));
+}
+
 void Realizer::runPhase(const Phase &phase) {
   NestPlan nest = plannedNest(phase);
   Value packed;
@@ -259,7 +305,7 @@ void Realizer::runPhase(const Phase &phase) {
     Operation *op = phase.roots[0].op;
     packed = op->getOperand(nest.packedOperand);
     TileBuffer buffer = allocate(packed.getType(), "packed operand", op);
-    materializeInto(packed, buffer);
+    packOperand(packed, buffer);
     setBuffer(packed, buffer);
   }
   record(nest);
@@ -291,7 +337,7 @@ void Realizer::materializeInto(Value tile, const TileBuffer &buffer) {
 
 void Realizer::runBlock(Block &block, tile::ParallelOp only, Value first,
                         Value last) {
-  for (const Step &step : analysis.phases.schedule(block)) {
+  for (const Step &step : planSteps(block, planning)) {
     if (only && step.immediate && isa<tile::ParallelOp>(step.immediate)) {
       if (step.immediate == only)
         runParallel(only, first, last);

@@ -311,7 +311,11 @@ NestEmitter::State NestEmitter::initialState(bool isFirst) {
   accumulatorSizes.clear();
   for (auto &accumulator : accumulators) {
     SmallVector<Value> part;
-    if (accumulator)
+    // The blocks before have left their result.
+    if (accumulator && blockBegin)
+      part = {emit.splat(
+          readBuffer(*r.findBuffer(accumulator->op->getResult(0))), lanes)};
+    else if (accumulator)
       part = accumulator->initial(*this, lanes, isFirst);
     accumulatorSizes.push_back(part.size());
     llvm::append_range(state, part);
@@ -351,6 +355,8 @@ void NestEmitter::emitReducedLevel(unsigned level, States &states) {
     return emitBody(&states);
   auto inner = [&] { emitReducedLevel(level + 1, states); };
   levels[level].anchor = nullptr;
+  if (blockBegin && level == keptLevels)
+    return loopOverBlock(level, states, inner);
   if (int(level) != vectorLevel) {
     std::optional<int64_t> extent = r.constantExtent(levels[level].dim);
     return loop(level, 0, extent.value_or(-1), 1, vectors, &states, inner);
@@ -374,6 +380,53 @@ void NestEmitter::emitReducedLevel(unsigned level, States &states) {
     mask = {};
   }
   states[0] = first[0];
+}
+
+/// A contraction whose reduced dimension is done in blocks: all results take
+/// the elements of a block before those of the next. Their memory holds them
+/// meanwhile, and first what the contraction adds to.
+void NestEmitter::emitReducedBlocks() {
+  auto contract = cast<tile::ContractOp>(phase->roots[0].op);
+  const TileBuffer result = *r.findBuffer(contract.getResult());
+  if (contract.getAcc())
+    r.materializeInto(contract.getAcc(), result);
+  else
+    b.create<LLVM::MemsetOp>(emit.loc, result.pointer, emit.zero(b.getI8Type()),
+                             result.size(emit),
+                             /*isVolatile=*/false);
+  const int64_t extent = *r.constantExtent(levels[keptLevels].dim);
+  auto blocks =
+      b.create<scf::ForOp>(emit.loc, emit.index(0), emit.index(extent),
+                           emit.index(plan.reducedBlock));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(blocks.getBody()->getTerminator());
+  blockBegin = blocks.getInductionVar();
+  blockEnd = b.create<arith::MinSIOp>(
+      emit.loc, emit.add(blockBegin, emit.index(plan.reducedBlock)),
+      emit.index(extent));
+  emitLevel(0);
+  blockBegin = blockEnd = {};
+}
+
+/// The coordinates of the first reduced level in the block at hand.
+void NestEmitter::loopOverBlock(unsigned level, States &states,
+                                function_ref<void()> body) {
+  SmallVector<Value> inits;
+  flatten(states, inits);
+  auto forOp = b.create<scf::ForOp>(emit.loc, blockBegin, blockEnd,
+                                    emit.index(1), inits);
+  levels[level].anchor = forOp;
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToEnd(forOp.getBody());
+    unflatten(forOp.getRegionIterArgs(), states);
+    enter(level, forOp.getInductionVar());
+    body();
+    SmallVector<Value> yielded;
+    flatten(states, yielded);
+    b.create<scf::YieldOp>(emit.loc, yielded);
+  }
+  unflatten(forOp.getResults(), states);
 }
 
 /// The main loop of a long reduction in blocks: each block starts from fresh
@@ -479,11 +532,33 @@ void NestEmitter::finishReduction(States &states) {
            llvm::zip(accumulator->op->getResults(), results)) {
         if (const TileBuffer *buffer = r.findBuffer(result))
           writeBuffer(*buffer, emitted);
-        else
+        else if (!isa<RankedTensorType>(result.getType()))
           r.setScalar(result, emitted);
+        if (plan.epilogue)
+          levels[levelOf(result)].cache[slotOf(result)][result] = emitted;
       }
     }
   copy = 0;
+  if (plan.epilogue)
+    emitEpilogue();
+}
+
+/// What follows a contraction, for the results that are in registers.
+void NestEmitter::emitEpilogue() {
+  for (unsigned level = keptLevels; level < levels.size(); ++level)
+    levels[level].anchor = nullptr;
+  for (copy = 0; copy < copies(); ++copy)
+    for (const Root &root : phase->epilogue)
+      emitRoot(root);
+  copy = 0;
+}
+
+/// The element of a store or of a kept value at the current coordinates.
+void NestEmitter::emitRoot(const Root &root) {
+  if (root.kind == Root::Kind::Store)
+    storeElement(*getAccess(root.op), cast<tile::StoreOp>(root.op).getValue());
+  else if (const TileBuffer *buffer = r.findBuffer(root.value))
+    writeBuffer(*buffer, value(root.value));
 }
 
 void NestEmitter::emitBody(States *states) {
@@ -492,15 +567,11 @@ void NestEmitter::emitBody(States *states) {
     for (auto [number, root] : llvm::enumerate(phase->roots)) {
       switch (root.kind) {
       case Root::Kind::Store:
-        storeElement(*getAccess(root.op),
-                     cast<tile::StoreOp>(root.op).getValue());
+      case Root::Kind::Materialize:
+        emitRoot(root);
         break;
       case Root::Kind::Scatter:
         scatterElement(cast<tile::ScatterOp>(root.op));
-        break;
-      case Root::Kind::Materialize:
-        if (const TileBuffer *buffer = r.findBuffer(root.value))
-          writeBuffer(*buffer, value(root.value));
         break;
       default:
         if (accumulators[number])
@@ -519,19 +590,26 @@ void NestEmitter::emitBody(States *states) {
 }
 
 void NestEmitter::run() {
+  const bool isDone = plan.epilogue && !phase->keepsResult;
+  auto keep = [&](const Root &root) {
+    if (root.kind != Root::Kind::Materialize)
+      return false;
+    if (!r.findBuffer(root.value))
+      r.setBuffer(root.value,
+                  r.allocate(root.value.getType(), "kept", root.op));
+    // A value computed by an earlier phase is read from its own buffer.
+    if (root.op && isDeferred(root.op))
+      evaluatedHere.insert(root.value);
+    return true;
+  };
+  if (plan.epilogue)
+    for (const Root &root : phase->epilogue)
+      keep(root);
   for (const Root &root : phase->roots) {
-    if (root.kind == Root::Kind::Materialize) {
-      if (!r.findBuffer(root.value))
-        r.setBuffer(root.value,
-                    r.allocate(root.value.getType(), "kept", root.op));
-      // A value computed by an earlier phase is read from its own buffer.
-      if (root.op && isDeferred(root.op))
-        evaluatedHere.insert(root.value);
-    } else if (root.op) {
+    if (!keep(root) && root.op && !isDone)
       for (Value result : root.op->getResults())
         if (isa<RankedTensorType>(result.getType()))
           r.setBuffer(result, r.allocate(result.getType(), "result", root.op));
-    }
     accumulators.push_back(makeAccumulator(root, emit.target));
   }
   if (phase->roots.size() == 1 && phase->roots[0].kind == Root::Kind::Sort)
@@ -540,6 +618,8 @@ void NestEmitter::run() {
     if (auto scan = dyn_cast_or_null<tile::ScanOp>(phase->roots[0].op);
         scan && isWindowScan(scan))
       return emitWindowScan(r, scan);
+  if (plan.reducedBlock > 0 && !r.checksOnly)
+    return emitReducedBlocks();
   emitLevel(0);
 }
 

@@ -145,10 +145,15 @@ private:
   void emitLevel(unsigned level);
   void emitReduction();
   void emitReducedLevel(unsigned level, States &states);
+  void emitReducedBlocks();
+  void loopOverBlock(unsigned level, States &states,
+                     llvm::function_ref<void()> body);
   void emitBlockedSum(unsigned level, int64_t groups, States &states);
   void emitBody(States *states);
   void emitTree();
   void finishReduction(States &states);
+  void emitEpilogue();
+  void emitRoot(const Root &root);
   mlir::ValueRange slice(mlir::ValueRange state, unsigned accumulator);
   State initialState(bool isFirst);
   State mergeStates(mlir::ValueRange a, mlir::ValueRange b);
@@ -192,6 +197,9 @@ private:
   unsigned keptLevels = 0;
   /// Vectors, and rows of the tiled level, in the iteration being emitted.
   int64_t vectors = 1, rows = 1;
+  /// Of the first reduced dimension, where its coordinates are done in blocks
+  /// (null elsewhere): the block at hand.
+  mlir::Value blockBegin, blockEnd;
   /// Whether every lane of them is seen, where the vector level may end early.
   bool isWhole = false;
   llvm::SmallVector<std::unique_ptr<Accumulator>> accumulators;

@@ -21,9 +21,17 @@ using namespace mlir;
 namespace tessera {
 
 void Realizer::bindProgram(tile::ParallelOp op, Value number) {
+  // From the one that changes first.
+  SmallVector<int64_t> order;
   for (int64_t axis = int64_t(op.getDims().size()) - 1; axis >= 0; --axis) {
+    bool isInnermost =
+        op == stageGrid &&
+        cast<StringAttr>(op.getDims()[axis]) == plan.order.innermost;
+    order.insert(isInnermost ? order.begin() : order.end(), axis);
+  }
+  for (int64_t axis : order) {
     Value coordinate = number;
-    if (axis > 0) {
+    if (axis != order.back()) {
       Value size = extent(cast<StringAttr>(op.getDims()[axis]));
       coordinate = b.create<arith::RemUIOp>(emit.loc, number, size);
       number = b.create<arith::DivUIOp>(emit.loc, number, size);
@@ -36,7 +44,7 @@ void Realizer::runParallel(tile::ParallelOp op, Value first, Value last) {
   Value total = emit.index(1);
   for (Attribute dim : op.getDims())
     total = emit.mul(total, extent(cast<StringAttr>(dim)));
-  std::vector<Step> steps = analysis.phases.schedule(op.getBody().front());
+  std::vector<Step> steps = planSteps(op.getBody().front(), planning);
   GridPlan order;
   // Only the grids that are stages of their own: the others' programs do not
   // stand in the plan one by one.
@@ -45,8 +53,10 @@ void Realizer::runParallel(tile::ParallelOp op, Value first, Value last) {
     planEdges(op, stage, planning, order);
     box = interiorPrograms(op, analysis.accesses);
   }
-  if (last)
+  if (last) {
     plan.order = order;
+    stageGrid = op;
+  }
   if (order.prefetch != Prefetch::None) {
     prefetches = findPrefetches(op, steps, planning);
     if (order.prefetch == Prefetch::Inputs)

@@ -207,6 +207,15 @@ private:
     builder.create<func::ReturnOp>(loc, status);
     emitEntry(symbol, function);
 
+    double jumpBytes = 0, blockBytes = 0, busyShare = 0;
+    for (const NestPlan &nest : realizer.plan.nests) {
+      jumpBytes += nest.jumpBytes;
+      blockBytes = std::max(blockBytes, nest.blockBytes);
+      busyShare = std::max(busyShare, nest.busyShare);
+    }
+    function->setAttr(jumpsAttribute, builder.getF64FloatAttr(jumpBytes));
+    function->setAttr(blockAttribute, builder.getF64FloatAttr(blockBytes));
+    function->setAttr(busyAttribute, builder.getF64FloatAttr(busyShare));
     realizer.plan.programs = programs;
     result.checks = realizer.checks;
     result.stages.push_back({symbol, programs, realizer.scratchBytes()});

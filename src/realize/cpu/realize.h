@@ -61,6 +61,13 @@ inline constexpr llvm::StringLiteral usualAttr = "tessera.usual";
 /// programs and in those that touch none.
 inline constexpr llvm::StringLiteral shareAttribute = "tessera.share";
 inline constexpr llvm::StringLiteral tripsAttribute = "tessera.trips";
+/// On a stage function: the sum of NestPlan::jumpBytes, and the largest
+/// NestPlan::blockBytes and NestPlan::busyShare.
+inline constexpr llvm::StringLiteral jumpsAttribute = "tessera.jumps";
+inline constexpr llvm::StringLiteral blockAttribute = "tessera.block";
+inline constexpr llvm::StringLiteral busyAttribute = "tessera.busy";
+/// On an scf.if: the share of programs that take it.
+inline constexpr llvm::StringLiteral takenAttribute = "tessera.taken";
 
 /// The location of the operations of a nest, and the nest (NestPlan::id) that
 /// an operation of a realized module belongs to, if any.

@@ -85,6 +85,8 @@ public:
   const ProgramBox *interior = nullptr;
   /// The programs of the stage's grid that touch no edge, if others do.
   std::optional<ProgramBox> box;
+  /// The grid that the stage runs, if it runs one.
+  tile::ParallelOp stageGrid;
   std::vector<std::pair<std::string, int64_t>> bufferSizes;
   /// The first failure; emission goes on, the result is discarded.
   std::optional<Error> failure;
@@ -172,6 +174,7 @@ private:
   void runProgram(tile::ParallelOp op);
   NestPlan plannedNest(const Phase &phase);
   void emitNest(const Phase &phase, const NestPlan &nest);
+  void packOperand(mlir::Value operand, const TileBuffer &buffer);
   void record(const NestPlan &nest);
   template <typename Loop> void runLoop(Loop op);
   void runFold(tile::FoldOp op);

@@ -56,7 +56,7 @@ TEST(Tunables, GiveEveryThreadAProgram) {
   EXPECT_EQ(many["threads"], 16);
   EXPECT_GE(many["stages"][0]["programs"], 16);
   // What was not taken has a price and a reason.
-  EXPECT_EQ(many["tunables"].size(), 9u);
+  EXPECT_EQ(many["tunables"].size(), 12u);
   for (const Json &candidate : many["tunables"])
     EXPECT_GT(candidate["predicted_seconds"].get<double>(), 0) << candidate;
 }

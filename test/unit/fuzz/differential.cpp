@@ -363,6 +363,10 @@ static PlanChoices randomChoices(const Plan &plan, Random &random) {
         choice.tileRows = random.between(1, 8);
       if (random.chance(0.5))
         choice.packs = random.chance(0.5);
+      if (random.chance(0.5))
+        choice.reducedBlock = random.between(1, 9);
+      if (can.hasEpilogue && random.chance(0.5))
+        choice.epilogue = random.chance(0.5);
     }
   }
   return choices;

@@ -88,7 +88,7 @@ TEST(PlanShape, ContractionsAreTiledByRegisters) {
   // Blocks hang over the end of c: only what is stored is computed.
   EXPECT_THAT(gemmPlan(3, DType::F32, Isa::Avx2), HasSubstr("m_block x3)"));
   EXPECT_THAT(gemmPlan(1, DType::F32, Isa::Avx2),
-              HasSubstr("+k (n_block x8 x4)"));
+              HasSubstr("+k (n_block x8 x8)"));
   // Vectors of eight doubles take two registers each.
   EXPECT_THAT(gemmPlan(64, DType::F64, Isa::Avx2),
               HasSubstr("(n_block x8, m_block x"));
@@ -129,7 +129,39 @@ TEST(PlanShape, VectorTimesMatrixIsNotTiled) {
         Dim k = dim("rows", a.extent(0)), n = dim("cols", a.extent(1));
         store(y(n), contract(load(x(k)), load(a(k, n)), k));
       });
-  EXPECT_THAT(planOf(product, 64, 96), HasSubstr("(cols x8 x8)"));
+  // Twelve vectors are three groups of four; eight would leave four vectors
+  // with a chain each.
+  EXPECT_THAT(planOf(product, 64, 96), HasSubstr("(cols x8 x4)"));
+  EXPECT_THAT(planOf(product, 64, 128), HasSubstr("(cols x8 x8)"));
+}
+
+// What follows a contraction is done in its registers, but for what needs its
+// result elsewhere.
+TEST(PlanShape, StoresFollowContractionsInRegisters) {
+  auto planFor = [](auto follow) {
+    Kernel affine = kernel(
+        "affine", "a, b, bias, c, s",
+        [=](View<const float, 2> a, View<const float, 2> b,
+            View<const float, 1> bias, View<float, 2> c, View<float, 1> s) {
+          Dim m = dim("m", a.extent(0)), n = dim("n", b.extent(1));
+          Dim k = dim("k", a.extent(1));
+          Tile product = contract(load(a(m, k)), load(b(k, n)), k);
+          follow(product, load(bias(n)), c(m, n), n);
+          store(s(m), sum(load(a(m, k)), k));
+        });
+    auto program = Program::fromKernel(affine, {});
+    EXPECT_TRUE(program.ok()) << program.error().str();
+    return emit(std::move(*program),
+                {.dims = {{"m", 24}, {"n", 32}, {"k", 40}}, .isa = Isa::Avx2});
+  };
+  Emitted once = planFor([](Tile product, Tile bias, auto c, Dim) {
+    store(c, max(product + bias, 0));
+  });
+  EXPECT_THAT(once.plan, HasSubstr("contract, store c over m, n, +k"));
+  Emitted after = planFor([](Tile product, Tile, auto c, Dim n) {
+    store(c, product / sum(product, n));
+  });
+  EXPECT_THAT(after.plan, HasSubstr("contract over m, n, +k"));
 }
 
 // The region of a reduction may use what was computed from another one.
