@@ -45,6 +45,7 @@ public:
     unroll();
     rows();
     packing();
+    transposing();
     tail();
     return problem;
   }
@@ -122,6 +123,16 @@ private:
             packs ? "true" : "false", false,
             "the nest has no operand in an array that it reads again for every "
             "group of rows");
+  }
+
+  void transposing() {
+    const auto &wanted = saved.choice.transposes;
+    if (!wanted || *wanted == nest.transposes)
+      return;
+    differs("transposes", *wanted ? "true" : "false",
+            nest.transposes ? "true" : "false", false,
+            "no other dimension of the nest's results has accesses that are "
+            "adjacent along it");
   }
 
   void tail() {

@@ -68,6 +68,7 @@ Json nestJson(const NestPlan &nest) {
              {"vectors_per_iteration", nest.unroll},
              {"rows_per_iteration", nest.tileRows},
              {"packs_operand", nest.packedOperand >= 0},
+             {"transposes", nest.transposes},
              {"tail", name(nest.tail)}};
   if (!nest.vectorDim.empty())
     entry["vector_dimension"] = nest.vectorDim;
@@ -384,7 +385,7 @@ private:
     Fields fields(json, where,
                   {"id", "computes", "space", "vector_dimension",
                    "vectors_per_iteration", "rows_per_iteration",
-                   "packs_operand", "tail"},
+                   "packs_operand", "transposes", "tail"},
                   problem);
     SavedNest nest;
     nest.where = where;
@@ -397,6 +398,7 @@ private:
     nest.choice.unroll = fields.whole("vectors_per_iteration", 1);
     nest.choice.tileRows = fields.whole("rows_per_iteration", 1);
     nest.choice.packs = fields.flag("packs_operand");
+    nest.choice.transposes = fields.flag("transposes");
     nest.choice.tail = fields.choice("tail", tails);
     if (!plan.choices.nests.emplace(nest.id, nest.choice).second)
       fields.refuse(

@@ -141,6 +141,7 @@ private:
                {"tiled_dimension", nullptr},
                {"rows_per_iteration", nest.tileRows},
                {"packs_operand", nest.packedOperand >= 0},
+               {"transposes", nest.transposes},
                {"tail", name(nest.tail)},
                {"predicted_ns", nullptr},
                {"reasons", Json::array()},

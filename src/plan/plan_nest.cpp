@@ -6,8 +6,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "plan/plan.h"
+#include "plan/squares.h"
 
 #include "llvm/ADT/SmallSet.h"
+#include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
 #include <cmath>
@@ -30,8 +32,9 @@ struct AxisUse {
 class NestPlanner {
 public:
   NestPlanner(const Phase &phase, const Planning &planning)
-      : phase(phase), analysis(planning.analysis), target(planning.target),
-        machine(planning.machine), pins(planning.pins) {
+      : phase(phase), planning(planning), analysis(planning.analysis),
+        target(planning.target), machine(planning.machine),
+        pins(planning.pins) {
     plan.id = analysis.idOf(phase);
     auto found = planning.choices.nests.find(plan.id);
     if (found != planning.choices.nests.end())
@@ -41,8 +44,12 @@ public:
   NestPlan run() {
     describe();
     collect();
+    squares.emplace(phase, analysis, accesses);
+    if (choice.transposes == false)
+      squares->forgo();
     chooseVectorDim();
     findTile();
+    chooseSquares();
     chooseUnroll();
     chooseTile();
     chooseTail();
@@ -123,7 +130,8 @@ private:
   }
 
   AxisUse useAlong(StringAttr dim) const {
-    AxisUse use;
+    AxisUse use{squares->buffers(dim, /*adjacent=*/true),
+                squares->buffers(dim, /*adjacent=*/false)};
     for (const Access &access : accesses) {
       bool varies = false, adjacent = true;
       for (unsigned axis = 0; axis < access.axes.size(); ++axis) {
@@ -141,6 +149,17 @@ private:
         ++(adjacent ? use.adjacent : use.apart);
     }
     return use;
+  }
+
+  /// Accesses whose elements lie apart along the dimension, and side by side in
+  /// the operand of a contraction that can be copied first. Vectors along such
+  /// a dimension serve several rows, those along a reduced one do not: this
+  /// outweighs that both operands are adjacent along the latter.
+  int64_t apartInCopied(StringAttr dim) const {
+    if (phase.roots.size() != 1 || choice.packs == false)
+      return 0;
+    auto contract = dyn_cast_or_null<tile::ContractOp>(phase.roots[0].op);
+    return contract ? apartInPacked(contract, phase, dim, planning) : 0;
   }
 
   bool isOrdered() const {
@@ -189,8 +208,13 @@ private:
         best = dim;
         return;
       }
-      // An access whose elements lie apart costs about as much as it has lanes.
-      int64_t score = 2 + 4 * use.adjacent - 4 * use.apart;
+      // An access whose elements lie apart costs about as much as it has lanes,
+      // unless squares are transposed or an operand is copied.
+      const int64_t copied = apartInCopied(dim);
+      int64_t score = 2 + 4 * use.adjacent - 4 * use.apart +
+                      3 * squares->turned(dim) +
+                      (copied > 0 ? 8 * copied + 8 : 0);
+      use.adjacent += copied;
       if (score > 0 && use.adjacent > 0)
         plan.alternatives.vectorDims.push_back(dim.getValue().str());
       if (dim == choice.vectorDim && pins.vectorAxis.empty()) {
@@ -253,6 +277,8 @@ private:
                      }) &&
         !pins.unroll)
       wanted = 2;
+    if (plan.transposes && !pins.unroll)
+      wanted = 1;
     // Rows share what is loaded, and need registers for it.
     if (tileDim && !pins.unroll)
       wanted = std::max<int64_t>(1, (target.vectorRegisters >= 32 ? 4 : 2) /
@@ -265,6 +291,10 @@ private:
         isChained || pins.unroll
             ? 1
             : std::min({vectors, mostResults(), int64_t(16)});
+    // The code of a square is long.
+    if (plan.transposes)
+      plan.alternatives.mostUnroll =
+          std::min<int64_t>(plan.alternatives.mostUnroll, 4);
     if (choice.unroll)
       wanted = *choice.unroll;
     wanted = std::clamp<int64_t>(wanted, 1, plan.alternatives.mostUnroll);
@@ -274,11 +304,39 @@ private:
           "the vectors of a scan depend on each other and cannot "
           "be unrolled";
     reason("unroll", Twine(plan.unroll) + " vectors per iteration: " +
-                         (vectors < wanted ? "all there are"
-                          : pins.unroll    ? "fixed by the schedule"
-                          : choice.unroll  ? "chosen by predicted time"
-                          : expensive      ? "long chains of arithmetic"
-                                           : "cheap elements"));
+                         (vectors < wanted  ? "all there are"
+                          : pins.unroll     ? "fixed by the schedule"
+                          : choice.unroll   ? "chosen by predicted time"
+                          : plan.transposes ? "squares of many instructions"
+                          : expensive       ? "long chains of arithmetic"
+                                            : "cheap elements"));
+  }
+
+  /// Whether squares of elements are transposed between the vector dimension
+  /// and another, and how many rows these have.
+  void chooseSquares() {
+    if (plan.vectorDim.empty())
+      return;
+    StringAttr dim =
+        StringAttr::get(analysis.kernel->getContext(), plan.vectorDim);
+    StringAttr other = squares->partner(dim);
+    const int64_t most = squares->mostRows(dim, plan.lanes, target);
+    if (!other || most < 2)
+      return;
+    plan.alternatives.transposes = true;
+    if (choice.transposes == false)
+      return;
+    plan.transposes = true;
+    plan.tileDim = other.getValue().str();
+    plan.tileRows = most;
+    if (choice.tileRows && *choice.tileRows >= 2 && *choice.tileRows <= most &&
+        llvm::isPowerOf2_64(*choice.tileRows))
+      plan.tileRows = *choice.tileRows;
+    reason("tile.squares",
+           "squares of " + Twine(plan.tileRows) + " by " + Twine(plan.lanes) +
+               " elements are transposed in registers: other accesses are "
+               "adjacent along '" +
+               plan.tileDim + "'");
   }
 
   /// Finds the contraction of the phase, and the dimension of its result along
@@ -387,15 +445,19 @@ private:
     Operation *op = operand.getDefiningOp();
     std::optional<int64_t> elements =
         analysis.dims.elements(tile::getDims(operand.getType()));
+    const bool lieApart =
+        apartInCopied(
+            StringAttr::get(analysis.kernel->getContext(), plan.vectorDim)) > 0;
     if (!op || !isDeferred(op) || analysis.phases.isMaterialized(operand) ||
-        !elements || (uses < fewUses && !choice.packs))
+        !elements || (uses < fewUses && !choice.packs && !lieApart))
       return;
     Type element = tile::getElement(operand.getType());
     int64_t size =
         element.isIndex() ? 8 : (element.getIntOrFloatBitWidth() + 7) / 8;
-    if (choice.packs ? !*choice.packs
-                     : *elements > machine.memory[1].bytes / 2 / size ||
-                           *elements <= machine.memory[0].bytes / 2 / size)
+    if (choice.packs
+            ? !*choice.packs
+            : !lieApart && (*elements > machine.memory[1].bytes / 2 / size ||
+                            *elements <= machine.memory[0].bytes / 2 / size))
       return;
     plan.packedOperand = vectorOperand;
     reason("pack.operand", "its " + Twine(*elements * size) +
@@ -481,12 +543,15 @@ private:
   }
 
   const Phase &phase;
+  const Planning &planning;
   const KernelAnalysis &analysis;
   const Target &target;
   const Machine &machine;
   const Pins &pins;
   NestChoice choice;
   SmallVector<Access> accesses;
+  /// Set after the accesses.
+  std::optional<Squares> squares;
   /// The contraction whose result is tiled, and along which dimension.
   tile::ContractOp tiled;
   StringAttr tileDim;

@@ -33,6 +33,7 @@ void Counts::add(const Counts &other, double times) {
   maskedLoads += times * other.maskedLoads;
   maskedStores += times * other.maskedStores;
   gatheredLanes += times * other.gatheredLanes;
+  shuffles += times * other.shuffles;
   operations += times * other.operations;
   divisions += times * other.divisions;
   squareRoots += times * other.squareRoots;
@@ -260,6 +261,9 @@ private:
     auto unit = [&](double narrow, double full) {
       return registers > 0 ? registers : narrow / full;
     };
+    if (auto shuffle = dyn_cast<LLVM::ShuffleVectorOp>(op);
+        shuffle && movesLanes(shuffle))
+      counts.shuffles = counts.operations;
     if (isa<arith::DivFOp>(op))
       counts.divisions = unit(narrow.divideCycles, costs.divideCycles);
     else if (isa<math::SqrtOp, math::RsqrtOp>(op))
@@ -268,6 +272,18 @@ private:
     else if (isa<arith::DivUIOp, arith::RemUIOp, arith::DivSIOp,
                  arith::RemSIOp>(op))
       counts.instructions = 10;
+  }
+
+  /// Whether a shuffle brings together lanes of two vectors. What only takes
+  /// registers apart, or puts one behind the other, moves none.
+  bool movesLanes(LLVM::ShuffleVectorOp shuffle) const {
+    if (shuffle.getV2().getDefiningOp<LLVM::PoisonOp>())
+      return false;
+    ArrayRef<int32_t> lanes = shuffle.getMask();
+    for (size_t i = 1; i < lanes.size(); ++i)
+      if (lanes[i] != lanes[i - 1] + 1)
+        return true;
+    return false;
   }
 
   double latencyOf(Operation *op) const {
@@ -300,7 +316,10 @@ private:
                    counts.maskedLoads * costs.maskedLoadCycles;
     double stores = counts.stores / costs.storesPerCycle +
                     counts.maskedStores * costs.maskedStoreCycles;
-    double arithmetic = counts.operations / costs.operationsPerCycle;
+    // One unit of a core moves lanes.
+    double arithmetic =
+        std::max(counts.operations / costs.operationsPerCycle,
+                 counts.shuffles / std::min(1.0, costs.operationsPerCycle));
     double divisions = counts.divisions * costs.divideCycles +
                        counts.squareRoots * costs.squareRootCycles;
     double all = counts.instructions / costs.instructionsPerCycle;

@@ -90,6 +90,7 @@ public:
     if (best.instructions <= longestSearched) {
       searchKeeping();
       searchVectorDims();
+      searchSquares();
       searchUnroll();
       searchTail();
       searchEdges();
@@ -232,10 +233,21 @@ private:
       }
   }
 
+  void searchSquares() {
+    for (const NestPlan &nest : nests()) {
+      if (!nest.transposes)
+        continue;
+      PlanChoices choices = best.choices;
+      choices.nests[nest.id].transposes = false;
+      consider(choices, nest.roots + " without transposing");
+    }
+  }
+
   /// Whether the vectors per iteration of a nest are open: the rows of a tile
   /// are chosen together with its vectors, by registers.
   static bool isFree(const NestPlan &nest) {
-    return nest.alternatives.mostUnroll > 1 && nest.tileRows == 1;
+    return nest.alternatives.mostUnroll > 1 &&
+           (nest.tileRows == 1 || nest.transposes);
   }
 
   void searchUnroll() {

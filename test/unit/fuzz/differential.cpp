@@ -363,6 +363,8 @@ static PlanChoices randomChoices(const Plan &plan, Random &random) {
         choice.tileRows = random.between(1, 8);
       if (random.chance(0.5))
         choice.packs = random.chance(0.5);
+      if (can.transposes && random.chance(0.3))
+        choice.transposes = random.chance(0.5);
     }
   }
   return choices;
