@@ -151,15 +151,40 @@ private:
     return use;
   }
 
-  /// Accesses whose elements lie apart along the dimension, and side by side in
-  /// the operand of a contraction that can be copied first. Vectors along such
-  /// a dimension serve several rows, those along a reduced one do not: this
-  /// outweighs that both operands are adjacent along the latter.
-  int64_t apartInCopied(StringAttr dim) const {
-    if (phase.roots.size() != 1 || choice.packs == false)
-      return 0;
+  /// What vectors along the dimension offer if the nest is a contraction.
+  /// Nothing is copied where another dimension needs no copy, unless it is this
+  /// one that the result's rows lie along.
+  RowsOfVectors rowsOfVectors(StringAttr dim) const {
+    if (phase.roots.size() != 1)
+      return {};
     auto contract = dyn_cast_or_null<tile::ContractOp>(phase.roots[0].op);
-    return contract ? apartInPacked(contract, phase, dim, planning) : 0;
+    if (!contract)
+      return {};
+    auto along = [&](StringAttr kept) {
+      return tessera::rowsOfVectors(contract, phase, kept, planning);
+    };
+    RowsOfVectors rows = along(dim);
+    if (rows.copied == 0)
+      return rows;
+    const bool isNeeded =
+        isLastOf(contract, dim) || llvm::none_of(phase.kept, [&](auto kept) {
+          return along(kept).isShared && along(kept).copied == 0;
+        });
+    return isNeeded && choice.packs != false ? rows : RowsOfVectors();
+  }
+
+  static bool isLastOf(tile::ContractOp contract, StringAttr dim) {
+    return tile::getDims(contract.getType()).back() == dim;
+  }
+
+  /// What speaks for such vectors: several rows share them, which those along a
+  /// reduced dimension do not, and the rows of the result that is kept lie
+  /// along them. An operand that must be copied speaks against, a little.
+  int64_t creditOfRows(StringAttr dim, const RowsOfVectors &rows) const {
+    if (!rows.isShared)
+      return 0;
+    auto contract = cast<tile::ContractOp>(phase.roots[0].op);
+    return 8 + 2 * isLastOf(contract, dim) + 7 * rows.copied;
   }
 
   bool isOrdered() const {
@@ -210,11 +235,10 @@ private:
       }
       // An access whose elements lie apart costs about as much as it has lanes,
       // unless squares are transposed or an operand is copied.
-      const int64_t copied = apartInCopied(dim);
+      const RowsOfVectors rows = rowsOfVectors(dim);
       int64_t score = 2 + 4 * use.adjacent - 4 * use.apart +
-                      3 * squares->turned(dim) +
-                      (copied > 0 ? 8 * copied + 8 : 0);
-      use.adjacent += copied;
+                      3 * squares->turned(dim) + creditOfRows(dim, rows);
+      use.adjacent += rows.copied;
       if (score > 0 && use.adjacent > 0)
         plan.alternatives.vectorDims.push_back(dim.getValue().str());
       if (dim == choice.vectorDim && pins.vectorAxis.empty()) {
@@ -446,8 +470,9 @@ private:
     std::optional<int64_t> elements =
         analysis.dims.elements(tile::getDims(operand.getType()));
     const bool lieApart =
-        apartInCopied(
-            StringAttr::get(analysis.kernel->getContext(), plan.vectorDim)) > 0;
+        rowsOfVectors(
+            StringAttr::get(analysis.kernel->getContext(), plan.vectorDim))
+            .copied > 0;
     if (!op || !isDeferred(op) || analysis.phases.isMaterialized(operand) ||
         !elements || (uses < fewUses && !choice.packs && !lieApart))
       return;

@@ -156,57 +156,61 @@ int64_t Squares::mostRows(StringAttr dim, int64_t lanes,
 // Operands of contractions
 //===----------------------------------------------------------------------===//
 
-int64_t apartInPacked(tile::ContractOp contract, const Phase &phase,
-                      StringAttr dim, const Planning &planning) {
+RowsOfVectors rowsOfVectors(tile::ContractOp contract, const Phase &phase,
+                            StringAttr dim, const Planning &planning) {
   const KernelAnalysis &analysis = planning.analysis;
-  /// Rows of the result that are worth a copy.
-  constexpr int64_t fewRows = 8;
-  // Where it is no tile that is computed, nothing is copied.
+  // Without fused multiply-adds an ordered contraction keeps nothing in
+  // registers (findTile).
   const bool isFloat = isa<FloatType>(tile::getElement(contract.getType()));
   if (contract.getOrder() == tile::Order::Tree ||
       (isFloat && !planning.target.hasFma &&
        contract.getOrder() != tile::Order::Unordered) ||
       !llvm::is_contained(phase.kept, dim))
-    return 0;
+    return {};
   auto varies = [&](Value operand) {
     return llvm::is_contained(tile::getDims(operand.getType()), dim);
   };
   if (varies(contract.getLhs()) == varies(contract.getRhs()))
-    return 0;
+    return {};
   Value operand =
       varies(contract.getRhs()) ? contract.getRhs() : contract.getLhs();
   SmallVector<StringAttr> dims = tile::getDims(operand.getType());
-  Operation *op = operand.getDefiningOp();
-  std::optional<int64_t> elements = analysis.dims.elements(dims);
-  if (!op || !isDeferred(op) || analysis.phases.isMaterialized(operand) ||
-      !elements ||
-      *elements > planning.machine.memory[2].bytes / 4 /
-                      std::max<int64_t>(
-                          bitsOf(tile::getElement(operand.getType())) / 8, 1))
-    return 0;
   int64_t rows = 0;
   for (StringAttr other : phase.kept)
     if (!llvm::is_contained(dims, other))
       rows =
           std::max(rows, analysis.phases.liveExtent(phase, other).value_or(0));
+  constexpr int64_t fewRows = 8;
   if (rows < fewRows)
-    return 0;
-  int64_t apart = 0;
+    return {};
+
+  RowsOfVectors result{.isShared = true};
+  Operation *op = operand.getDefiningOp();
+  if (!op || !isDeferred(op) || analysis.phases.isMaterialized(operand))
+    return result;
   for (Value value :
        analysis.phases.cone({Root::Kind::Materialize, op, operand})) {
     Operation *source = value.getDefiningOp();
     std::optional<Access> access = source ? getAccess(source) : std::nullopt;
-    if (!access || analysis.phases.isMaterialized(value) ||
+    if (!access ||
+        (value != operand && analysis.phases.isMaterialized(value)) ||
         !llvm::is_contained(tile::getDims(value.getType()), dim))
       continue;
     StringAttr adjacent = adjacentDim(*access, analysis.strides);
     if (adjacent == dim)
       continue;
     if (!adjacent || !llvm::is_contained(dims, adjacent))
-      return 0;
-    ++apart;
+      return {};
+    ++result.copied;
   }
-  return apart;
+  // The copy has to stay in a cache.
+  std::optional<int64_t> elements = analysis.dims.elements(dims);
+  const int64_t bytes =
+      std::max<int64_t>(bitsOf(tile::getElement(operand.getType())) / 8, 1);
+  if (result.copied > 0 &&
+      (!elements || *elements > planning.machine.memory[2].bytes / 4 / bytes))
+    return {};
+  return result;
 }
 
 } // namespace tessera

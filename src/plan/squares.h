@@ -65,11 +65,18 @@ private:
   bool isForgone = false;
 };
 
-/// Accesses of an operand of a contraction whose elements lie apart along
-/// `dim`, but side by side along another of its dimensions, where the operand
-/// can be copied and enough rows of the result use the copy; else 0.
-int64_t apartInPacked(tile::ContractOp contract, const Phase &phase,
-                      mlir::StringAttr dim, const Planning &planning);
+/// What vectors along a dimension of the result of a contraction have to offer.
+struct RowsOfVectors {
+  /// Whether enough rows of the result share each vector that is loaded.
+  bool isShared = false;
+  /// Accesses of the operand with the vectors whose elements lie apart along
+  /// the dimension, but side by side along another one of the operand's, which
+  /// can be copied first.
+  int64_t copied = 0;
+};
+
+RowsOfVectors rowsOfVectors(tile::ContractOp contract, const Phase &phase,
+                            mlir::StringAttr dim, const Planning &planning);
 
 } // namespace tessera
 

@@ -176,6 +176,13 @@ private:
       return true;
     if (op->getNumResults() != 1)
       return false;
+    if (isLoadedBroadcast(op))
+      return true;
+    // What fills the rest of a register with nothing.
+    if (auto shuffle = dyn_cast<LLVM::ShuffleVectorOp>(op);
+        shuffle && shuffle.getV2().getDefiningOp<LLVM::PoisonOp>() &&
+        shuffle.getMask().back() < 0)
+      return true;
     Type type = op->getResult(0).getType();
     // Index arithmetic is folded into addresses and loop counters.
     if (type.isIndex() &&
@@ -186,6 +193,21 @@ private:
     if (auto compare = dyn_cast<arith::CmpFOp>(op))
       return compare->hasOneUse() && isMaximum(*compare->user_begin(), compare);
     return false;
+  }
+
+  /// Whether the operation puts one element into all lanes on its way from
+  /// memory, which is a form of load.
+  static bool isLoadedBroadcast(Operation *op) {
+    auto isBroadcast = [](Operation *user) {
+      auto shuffle = dyn_cast<LLVM::ShuffleVectorOp>(user);
+      return shuffle && llvm::all_of(shuffle.getMask(),
+                                     [](int32_t lane) { return lane == 0; });
+    };
+    if (isBroadcast(op))
+      op = op->getOperand(0).getDefiningOp();
+    auto insert = dyn_cast_or_null<LLVM::InsertElementOp>(op);
+    return insert && insert.getValue().getDefiningOp<LLVM::LoadOp>() &&
+           llvm::all_of(insert->getUsers(), isBroadcast);
   }
 
   static bool isMaximum(Operation *user, arith::CmpFOp compare) {
@@ -213,6 +235,9 @@ private:
     };
     auto apart = [&](Type type, bool isLoad) {
       counts.gatheredLanes = double(cast<VectorType>(type).getNumElements());
+      // Lanes for which there is no gather are put together one by one.
+      if (cast<VectorType>(type).getElementTypeBitWidth() < 32)
+        counts.shuffles = counts.gatheredLanes;
       counts.instructions = 3 * counts.gatheredLanes;
       (isLoad ? counts.loadedBytes : counts.storedBytes) = bytesOf(type);
     };
@@ -275,9 +300,13 @@ private:
   }
 
   /// Whether a shuffle brings together lanes of two vectors. What only takes
-  /// registers apart, or puts one behind the other, moves none.
-  bool movesLanes(LLVM::ShuffleVectorOp shuffle) const {
+  /// registers apart, puts one behind the other, or puts what was loaded beside
+  /// others moves none.
+  static bool movesLanes(LLVM::ShuffleVectorOp shuffle) {
     if (shuffle.getV2().getDefiningOp<LLVM::PoisonOp>())
+      return false;
+    if (auto part = shuffle.getV2().getDefiningOp<LLVM::ShuffleVectorOp>();
+        part && part.getV1().getDefiningOp<LLVM::LoadOp>())
       return false;
     ArrayRef<int32_t> lanes = shuffle.getMask();
     for (size_t i = 1; i < lanes.size(); ++i)

@@ -551,6 +551,9 @@ void NestEmitter::run() {
         scan && isWindowScan(scan))
       return emitWindowScan(r, scan);
   emitLevel(0);
+  for (Operation *load : loadedAgain)
+    if (load->use_empty())
+      load->erase();
 }
 
 } // namespace tessera

@@ -228,6 +228,8 @@ private:
   /// Values that vary along both levels of a square: whether their lanes lie
   /// along the tiled one by nature.
   llvm::DenseMap<mlir::Value, bool> turnedByNature;
+  /// Loads that may have become dead, since others took their place.
+  llvm::SetVector<mlir::Operation *> loadedAgain;
   llvm::SmallVector<std::unique_ptr<Accumulator>> accumulators;
   llvm::SmallVector<unsigned> accumulatorSizes;
   llvm::DenseSet<mlir::Value> evaluatedHere;

@@ -14,10 +14,10 @@
 //
 // A value that varies along both levels belongs to one side: a load and a
 // buffer to that on which its elements are adjacent in memory, what is computed
-// to that of its operands, and to the plain one where these differ. It is
-// evaluated there, for the whole square, and transposed if the other side asks
-// for it. So loads and stores of either orientation are vectors, and what lies
-// between two of the same orientation is never moved.
+// to that of its operands, and to the plain one where these differ; a computed
+// mask to either. It is evaluated there, for the whole square, and transposed
+// if the other side asks for it. So loads and stores of either orientation are
+// vectors, and what lies between two of the same orientation is never moved.
 //
 //===----------------------------------------------------------------------===//
 
@@ -51,6 +51,9 @@ std::optional<bool> NestEmitter::sideOf(Value tile) {
   Operation *op = tile.getDefiningOp();
   if (!op || !isDeferred(op) || isa<tile::GatherOp, tile::ReshapeOp>(op))
     return false;
+  // Lanes of masks are hard to move.
+  if (!isa<tile::LoadOp>(op) && tile::getElement(tile.getType()).isInteger(1))
+    return std::nullopt;
   if (isa<tile::LoadOp>(op))
     return adjacentDim(*getAccess(op), r.analysis.strides) == rowDim;
   std::optional<bool> side;
@@ -141,18 +144,25 @@ SmallVector<int64_t> NestEmitter::squareCopies() const {
 /// one.
 void NestEmitter::transposeFromOtherSide(Value tile) {
   const int64_t here = copy;
+  const int level = levelOf(tile);
   SmallVector<Value> found;
+  // Nothing is stored while values are evaluated.
+  bool isNew = true;
   turn();
   for (int64_t number : squareCopies()) {
     copy = number;
+    isNew &= !cached(tile, level);
     found.push_back(emit.splat(value(tile), lanes));
   }
   turn();
   // Rows and lanes beyond the end are not there.
   while (int64_t(found.size()) < lanes)
     found.push_back(emit.zero(found[0].getType()));
-  SmallVector<Value> turned = transposeVectors(emit, found);
-  const int level = levelOf(tile);
+  if (isNew)
+    for (Value row : found)
+      if (auto load = row.getDefiningOp<LLVM::LoadOp>())
+        loadedAgain.insert(load);
+  SmallVector<Value> turned = transposeVectors(emit, found, isNew);
   for (auto [number, vector] : llvm::zip(squareCopies(), turned)) {
     copy = number;
     levels[level].cache[slotOf(tile)][tile] = vector;

@@ -17,6 +17,10 @@
 //  - of whole chunks: the even ones of two vectors in one, the odd ones in the
 //    other. Then the chunks of a vector are the groups of one column.
 //
+// The unit that moves lanes bounds all this. Where the rows are loaded for the
+// purpose, it need not move chunks: they are loaded one by one to where they
+// belong.
+//
 //===----------------------------------------------------------------------===//
 
 #include "realize/cpu/transpose.h"
@@ -48,43 +52,91 @@ int64_t reversedBits(int64_t number, int64_t count) {
   return reversed;
 }
 
-/// As many vectors as they have lanes, of one register each.
-void transposeSquare(VectorEmitter &emit, MutableArrayRef<Value> square) {
+int64_t chunkLanes(Type element, int64_t size) {
+  return std::clamp<int64_t>(chunkBits / element.getIntOrFloatBitWidth(), 1,
+                             size);
+}
+
+/// Replaces vectors whose numbers differ by `distance` by what two shuffles
+/// make of them.
+void pairUp(VectorEmitter &emit, MutableArrayRef<Value> square,
+            int64_t distance, function_ref<Order(bool)> orderOf) {
+  for (size_t i = 0; i < square.size(); ++i) {
+    if (i & size_t(distance))
+      continue;
+    Value &a = square[i], &b = square[i + size_t(distance)];
+    Value first = emit.shuffle(a, b, orderOf(false).lanes);
+    b = emit.shuffle(a, b, orderOf(true).lanes);
+    a = first;
+  }
+}
+
+/// The stages of whole chunks.
+void transposeChunks(VectorEmitter &emit, MutableArrayRef<Value> square) {
   const int64_t size = square.size();
-  const int64_t bits = elementOf(square[0]).getIntOrFloatBitWidth();
-  const int64_t chunk =
-      std::clamp<int64_t>(chunkBits / bits, 1, size); // in lanes
-  auto pairUp = [&](int64_t distance, auto makeOrder) {
-    for (int64_t i = 0; i < size; ++i) {
-      if (i & distance)
-        continue;
-      Value &a = square[i], &b = square[i + distance];
-      Value first = emit.shuffle(a, b, makeOrder(0));
-      b = emit.shuffle(a, b, makeOrder(1));
-      a = first;
-    }
-  };
-  for (int64_t unit = 1; unit < chunk; unit *= 2)
-    pairUp(unit, [&](int64_t half) {
-      Order order;
-      for (int64_t at = 0; at < size; at += chunk)
-        for (int64_t i = 0; i < chunk / 2; i += unit)
-          for (int64_t from : {int64_t(0), size})
-            order.unit(from + at + half * (chunk / 2) + i, unit);
-      return order.lanes;
-    });
+  const int64_t chunk = chunkLanes(elementOf(square[0]), size);
   for (int64_t distance = chunk; distance < size; distance *= 2)
-    pairUp(distance, [&](int64_t odd) {
+    pairUp(emit, square, distance, [&](bool isOdd) {
       Order order;
       for (int64_t from : {int64_t(0), size})
-        for (int64_t at = odd * chunk; at < size; at += 2 * chunk)
+        for (int64_t at = isOdd * chunk; at < size; at += 2 * chunk)
           order.unit(from + at, chunk);
-      return order.lanes;
+      return order;
+    });
+}
+
+/// The stages within chunks.
+void transposeInChunks(VectorEmitter &emit, MutableArrayRef<Value> square) {
+  const int64_t size = square.size();
+  const int64_t chunk = chunkLanes(elementOf(square[0]), size);
+  for (int64_t unit = 1; unit < chunk; unit *= 2)
+    pairUp(emit, square, unit, [&](bool isUpper) {
+      Order order;
+      for (int64_t at = isUpper * (chunk / 2); at < size; at += chunk)
+        for (int64_t i = 0; i < chunk / 2; i += unit)
+          for (int64_t from : {int64_t(0), size})
+            order.unit(from + at + i, unit);
+      return order;
     });
   // The columns of a chunk came out in the order of their reversed bits.
   SmallVector<Value> columns(square.begin(), square.end());
   for (int64_t i = 0; i < size; ++i)
     square[i - i % chunk + reversedBits(i % chunk, chunk)] = columns[i];
+}
+
+/// The square of the rows from lane `first` on, chunks transposed, from memory.
+SmallVector<Value> loadChunks(VectorEmitter &emit, ArrayRef<Value> rows,
+                              int64_t first) {
+  OpBuilder &b = emit.b;
+  const int64_t size = rows.size();
+  const Type element = elementOf(rows[0]);
+  const int64_t chunk = chunkLanes(element, size);
+  SmallVector<Value> square;
+  for (int64_t at = 0; at < size; at += chunk)
+    for (int64_t row = 0; row < chunk; ++row) {
+      Value vector;
+      for (int64_t group = 0; group < size; group += chunk) {
+        auto load = rows[group + row].getDefiningOp<LLVM::LoadOp>();
+        Value pointer =
+            emit.offsetPointer(load.getAddr(), element, emit.index(first + at));
+        Value part = b.create<LLVM::LoadOp>(
+            emit.loc, laneType(element, chunk), pointer,
+            static_cast<unsigned>(load.getAlignment().value_or(1)));
+        // The chunk as the first of a vector, then in its place.
+        Order wide, order;
+        wide.unit(0, chunk);
+        wide.lanes.append(size - chunk, -1);
+        part = b.create<LLVM::ShuffleVectorOp>(
+            emit.loc, part, b.create<LLVM::PoisonOp>(emit.loc, part.getType()),
+            wide.lanes);
+        order.unit(0, group);
+        order.unit(size, chunk);
+        order.lanes.append(size - chunk - group, -1);
+        vector = vector ? emit.shuffle(vector, part, order.lanes) : part;
+      }
+      square.push_back(vector);
+    }
+  return square;
 }
 
 /// Vectors one behind the other.
@@ -101,7 +153,8 @@ Value concatenate(VectorEmitter &emit, ArrayRef<Value> parts) {
 
 } // namespace
 
-SmallVector<Value> transposeVectors(VectorEmitter &emit, ArrayRef<Value> rows) {
+SmallVector<Value> transposeVectors(VectorEmitter &emit, ArrayRef<Value> rows,
+                                    bool areLoadedAnew) {
   const Type element = elementOf(rows[0]);
   const int64_t lanes = lanesOf(rows[0]), count = rows.size();
   // What has no lanes of its own in a register is transposed as what has.
@@ -109,7 +162,7 @@ SmallVector<Value> transposeVectors(VectorEmitter &emit, ArrayRef<Value> rows) {
     SmallVector<Value> moved;
     for (Value row : rows)
       moved.push_back(there(row));
-    moved = transposeVectors(emit, moved);
+    moved = transposeVectors(emit, moved, /*areLoadedAnew=*/false);
     for (Value &column : moved)
       column = back(column);
     return moved;
@@ -135,17 +188,27 @@ SmallVector<Value> transposeVectors(VectorEmitter &emit, ArrayRef<Value> rows) {
   const int64_t perRegister = std::max<int64_t>(
       2, emit.target.vectorBits / element.getIntOrFloatBitWidth());
   const int64_t size = std::min({lanes, count, perRegister});
+  const bool loadsChunks =
+      areLoadedAnew && size > chunkLanes(element, size) &&
+      llvm::all_of(rows, [](Value row) {
+        return row.getDefiningOp<LLVM::LoadOp>() != nullptr;
+      });
   // By column, its parts of `size` rows each.
   SmallVector<SmallVector<Value>> parts(lanes);
   for (int64_t row = 0; row < count; row += size)
     for (int64_t first = 0; first < lanes; first += size) {
       SmallVector<Value> square;
-      Order order;
-      order.unit(first, size);
-      for (Value vector : rows.slice(row, size))
-        square.push_back(size == lanes ? vector
-                                       : emit.shuffle(vector, order.lanes));
-      transposeSquare(emit, square);
+      if (loadsChunks) {
+        square = loadChunks(emit, rows.slice(row, size), first);
+      } else {
+        Order order;
+        order.unit(first, size);
+        for (Value vector : rows.slice(row, size))
+          square.push_back(size == lanes ? vector
+                                         : emit.shuffle(vector, order.lanes));
+        transposeChunks(emit, square);
+      }
+      transposeInChunks(emit, square);
       for (int64_t column = 0; column < size; ++column)
         parts[first + column].push_back(square[column]);
     }

@@ -13,9 +13,11 @@
 namespace tessera {
 
 /// From n vectors of m lanes, m vectors of n lanes: lane i of vector j is lane
-/// j of rows[i]. Both are powers of two from 2 on.
+/// j of rows[i]. Both are powers of two from 2 on. `areLoadedAnew` tells that
+/// rows which are loads may as well be loaded here, in other pieces.
 llvm::SmallVector<mlir::Value>
-transposeVectors(VectorEmitter &emit, llvm::ArrayRef<mlir::Value> rows);
+transposeVectors(VectorEmitter &emit, llvm::ArrayRef<mlir::Value> rows,
+                 bool areLoadedAnew);
 
 } // namespace tessera
 

@@ -92,11 +92,13 @@ struct Seen {
   int transposed = 0, others = 0;
 };
 
-/// Runs the kernel on arrays at every level of this host.
+/// Runs the kernel on arrays at every level of this host, with the plan of a
+/// search, the default one and others.
 void agree(const Result<Program> &program, const std::vector<Array> &arrays,
            const std::string &what, Seen *seen = nullptr,
            std::vector<PlanChoices> choices = {}) {
   ASSERT_TRUE(program.ok()) << program.error().str();
+  choices.emplace_back();
   std::vector<Memory> expected;
   for (Edge edge : {Edge::End, Edge::Begin}) {
     expected.push_back(makeMemory(arrays, edge));
@@ -158,18 +160,21 @@ TEST(Squares, EveryExtent) {
   run(33, 5);
   run(5, 33);
   run(64, 2);
-  EXPECT_GT(seen.transposed, 5 * seen.others);
+  EXPECT_GT(seen.transposed, 3 * seen.others);
 }
 
 template <typename T> void everyLayout(DType dtype, DType storage) {
   auto program = Program::fromKernel(turned<T>(), {.storage = storage});
   constexpr Layout layouts[] = {Layout::RowMajor, Layout::ColumnMajor,
                                 Layout::Reversed, Layout::Padded};
-  for (auto [rows, cols] : {std::pair(33, 19), std::pair(8, 48)})
-    for (Layout x : layouts)
-      for (Layout y : layouts)
-        agree(program, {{{rows, cols}, dtype, x}, {{cols, rows}, dtype, y}},
-              text(rows, cols) + " of " + std::string(name(dtype)));
+  for (size_t x = 0; x < 4; ++x)
+    for (size_t y : {x, (x + 1) % 4}) {
+      const int64_t rows = x == y ? 33 : 8, cols = x == y ? 19 : 48;
+      agree(program,
+            {{{rows, cols}, dtype, layouts[x]},
+             {{cols, rows}, dtype, layouts[y]}},
+            text(rows, cols) + " of " + std::string(name(dtype)));
+    }
 }
 
 TEST(Squares, EveryTypeAndLayout) {
@@ -193,7 +198,7 @@ TEST(Squares, ConesOfBothOrientations) {
         Dim rows = dim("rows", x.extent(0)), cols = dim("cols", x.extent(1));
         Tile plain = load(x(rows, cols)), across = load(w(cols, rows));
         Tile inner = plain * load(b(rows)) + load(c(cols));
-        Tile picked = load(x(rows, cols), {.fill = across, .mask = across > 2});
+        Tile picked = load(x(rows, cols), {.fill = 9, .mask = across > 2});
         store(y(cols, rows), inner + across);
         store(z(rows, cols), max(picked, across * 2),
               {.mask = iota(rows) < iota(cols) + 7});
@@ -254,8 +259,8 @@ TEST(Squares, BlocksThatHangOver) {
   std::vector<PlanChoices> choices(2);
   choices[0].edges[0] = Edges::Apart;
   choices[1].edges[0] = Edges::Checked;
-  for (int64_t rows : {1, 5, 31, 32, 33, 63, 65, 97})
-    for (int64_t cols : {1, 23, 24, 25, 47, 49, 72})
+  for (int64_t rows : {1, 31, 33, 65, 96})
+    for (int64_t cols : {5, 24, 25, 47})
       agree(program, {{{rows, cols}}, {{cols, rows}}}, text(rows, cols),
             nullptr, choices);
 }
