@@ -111,9 +111,11 @@ SmallVector<Value> loadChunks(VectorEmitter &emit, ArrayRef<Value> rows,
   const int64_t size = rows.size();
   const Type element = elementOf(rows[0]);
   const int64_t chunk = chunkLanes(element, size);
-  SmallVector<Value> square;
-  for (int64_t at = 0; at < size; at += chunk)
-    for (int64_t row = 0; row < chunk; ++row) {
+  SmallVector<Value> square(size);
+  // Row by row: lines that displace each other in the nearest cache are used up
+  // one after another.
+  for (int64_t row = 0; row < chunk; ++row)
+    for (int64_t at = 0; at < size; at += chunk) {
       Value vector;
       for (int64_t group = 0; group < size; group += chunk) {
         auto load = rows[group + row].getDefiningOp<LLVM::LoadOp>();
@@ -134,7 +136,7 @@ SmallVector<Value> loadChunks(VectorEmitter &emit, ArrayRef<Value> rows,
         order.lanes.append(size - chunk - group, -1);
         vector = vector ? emit.shuffle(vector, part, order.lanes) : part;
       }
-      square.push_back(vector);
+      square[at + row] = vector;
     }
   return square;
 }
