@@ -107,7 +107,10 @@ private:
       return;
     differs("rows_per_iteration", std::to_string(*wanted),
             std::to_string(nest.tileRows), false,
-            nest.tileRows > 1
+            nest.transposes
+                ? "the rows of a square are a power of two from 2 on, as far "
+                  "as the registers hold it"
+            : nest.tileRows > 1
                 ? "so many rows are not there, or their results do not fit the "
                   "registers"
                 : "nothing that the nest loads serves several rows, or so many "

@@ -40,6 +40,8 @@ struct Array {
   std::vector<int64_t> extents;
   DType dtype = DType::F32;
   Layout layout = Layout::RowMajor;
+  /// The array whose memory it shares; -1 for its own.
+  int sameAs = -1;
 };
 
 struct Memory {
@@ -81,6 +83,8 @@ Memory makeMemory(const std::vector<Array> &arrays, Edge edge) {
                                                                 : value);
     }
     tensor.data = buffer->as<char>() + origin * size;
+    if (array.sameAs >= 0)
+      tensor.data = std::get<TensorRef>(memory.arguments[array.sameAs]).data;
     memory.arguments.push_back(tensor);
     memory.buffers.push_back(std::move(*buffer));
   }
@@ -109,6 +113,7 @@ void agree(const Result<Program> &program, const std::vector<Array> &arrays,
     for (size_t plan = 0; plan <= choices.size(); ++plan) {
       CompileRequest request;
       request.isa = isa;
+      request.validate = true;
       if (plan > 0)
         request.choices =
             std::make_shared<const PlanChoices>(choices[plan - 1]);
@@ -245,6 +250,47 @@ TEST(Squares, LookedUpRowsAndKeptValues) {
           text(rows, cols));
     agree(Program::fromKernel(keptTwice, {}),
           {{{rows, cols}}, {{cols, rows}}, {{rows}}}, text(rows, cols));
+  }
+}
+
+// A store may overwrite what the square is loaded from.
+TEST(Squares, InPlace) {
+  Kernel sum = kernel("sum", "x, w, y, z",
+                      [](View<const float, 2> x, View<const float, 2> w,
+                         View<float, 2> y, View<float, 2> z) {
+                        Dim rows = dim("rows", x.extent(0));
+                        Dim cols = dim("cols", x.extent(1));
+                        Tile a = load(x(rows, cols)), b = load(w(cols, rows));
+                        store(y(rows, cols), a * 2 + b);
+                        store(z(cols, rows), a - load(w(cols, rows)));
+                      });
+  auto turnedOnto = Program::fromKernel(turned<float>(), {});
+  auto summed = Program::fromKernel(sum, {});
+  for (int64_t size : {5, 16, 33, 40}) {
+    agree(turnedOnto,
+          {{{size, size}},
+           {{size, size}, DType::F32, Layout::RowMajor, /*sameAs=*/0}},
+          text(size, size) + " onto itself");
+    const int64_t cols = size + 3;
+    const Array plain{{size, cols}}, across{{cols, size}};
+    for (auto [y, z] : {std::pair(0, 1), std::pair(0, -1), std::pair(-1, 1)}) {
+      std::vector<Array> arrays{plain, across, plain, across};
+      arrays[2].sameAs = y;
+      arrays[3].sameAs = z;
+      agree(summed, arrays, text(size, cols) + " in place");
+    }
+  }
+}
+
+TEST(Squares, PinnedLanes) {
+  for (int64_t lanes : {2, 4, 16, 32, 64}) {
+    if (lanes < getTarget(hostIsa()).lanes32() && hostRuns(Isa::Avx512))
+      continue; // Fewer lanes than that level takes.
+    auto program = Program::fromKernel(
+        turned<float>().schedule({.vectorAxis = "rows", .lanes = lanes}), {});
+    for (auto [rows, cols] : {std::pair(70, 33), std::pair(130, 16)})
+      agree(program, {{{rows, cols}}, {{cols, rows}}},
+            std::to_string(lanes) + " lanes, " + text(rows, cols));
   }
 }
 
