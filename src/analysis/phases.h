@@ -56,6 +56,9 @@ struct Root {
   Kind kind;
   mlir::Operation *op = nullptr;
   mlir::Value value;
+  /// Of Materialize: the dimensions of the buffer, the innermost last; empty
+  /// for the value's own order.
+  llvm::SmallVector<mlir::StringAttr, 4> layout = {};
 };
 
 struct Phase {

@@ -47,6 +47,7 @@ public:
     packing();
     reducedBlock();
     epilogue();
+    transposing();
     tail();
     return problem;
   }
@@ -108,7 +109,10 @@ private:
       return;
     differs("rows_per_iteration", std::to_string(*wanted),
             std::to_string(nest.tileRows), false,
-            nest.tileRows > 1
+            nest.transposes
+                ? "the rows of a square are a power of two from 2 on, as far "
+                  "as the registers hold it"
+            : nest.tileRows > 1
                 ? "so many rows are not there, or their results do not fit the "
                   "registers"
                 : "nothing that the nest loads serves several rows, or so many "
@@ -144,6 +148,16 @@ private:
             nest.epilogue ? "true" : "false", false,
             "nothing follows the nest that could be done in its registers, or "
             "its results are not complete there");
+  }
+
+  void transposing() {
+    const auto &wanted = saved.choice.transposes;
+    if (!wanted || *wanted == nest.transposes)
+      return;
+    differs("transposes", *wanted ? "true" : "false",
+            nest.transposes ? "true" : "false", false,
+            "no other dimension of the nest's results has accesses that are "
+            "adjacent along it");
   }
 
   void tail() {

@@ -70,6 +70,7 @@ Json nestJson(const NestPlan &nest) {
              {"packs_operand", nest.packedOperand >= 0},
              {"reduced_block", nest.reducedBlock},
              {"epilogue", nest.epilogue},
+             {"transposes", nest.transposes},
              {"tail", name(nest.tail)}};
   if (!nest.vectorDim.empty())
     entry["vector_dimension"] = nest.vectorDim;
@@ -386,7 +387,8 @@ private:
     Fields fields(json, where,
                   {"id", "computes", "space", "vector_dimension",
                    "vectors_per_iteration", "rows_per_iteration",
-                   "packs_operand", "reduced_block", "epilogue", "tail"},
+                   "packs_operand", "transposes", "reduced_block",
+                   "epilogue", "tail"},
                   problem);
     SavedNest nest;
     nest.where = where;
@@ -401,6 +403,7 @@ private:
     nest.choice.packs = fields.flag("packs_operand");
     nest.choice.reducedBlock = fields.whole("reduced_block", 0);
     nest.choice.epilogue = fields.flag("epilogue");
+    nest.choice.transposes = fields.flag("transposes");
     nest.choice.tail = fields.choice("tail", tails);
     if (!plan.choices.nests.emplace(nest.id, nest.choice).second)
       fields.refuse(

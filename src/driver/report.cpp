@@ -143,6 +143,7 @@ private:
                {"packs_operand", nest.packedOperand >= 0},
                {"reduced_block", nest.reducedBlock},
                {"epilogue", nest.epilogue},
+               {"transposes", nest.transposes},
                {"tail", name(nest.tail)},
                {"predicted_ns", nullptr},
                {"reasons", Json::array()},

@@ -31,6 +31,10 @@ struct StrideFacts {
   }
 };
 
+/// The dimension along which the elements of an access lie side by side in
+/// memory; null for none.
+mlir::StringAttr adjacentDim(const Access &access, const StrideFacts &strides);
+
 /// The analyses of one specialized kernel, which planning and realization
 /// share.
 struct KernelAnalysis {

@@ -6,8 +6,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "plan/plan.h"
+#include "plan/squares.h"
 
 #include "llvm/ADT/SmallSet.h"
+#include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
 #include <cmath>
@@ -31,8 +33,9 @@ struct AxisUse {
 class NestPlanner {
 public:
   NestPlanner(const Phase &phase, const Planning &planning)
-      : phase(phase), analysis(planning.analysis), target(planning.target),
-        machine(planning.machine), pins(planning.pins) {
+      : phase(phase), planning(planning), analysis(planning.analysis),
+        target(planning.target), machine(planning.machine),
+        pins(planning.pins) {
     plan.id = analysis.idOf(phase);
     auto found = planning.choices.nests.find(plan.id);
     if (found != planning.choices.nests.end())
@@ -42,8 +45,12 @@ public:
   NestPlan run() {
     describe();
     collect();
+    squares.emplace(phase, analysis, accesses);
+    if (choice.transposes == false)
+      squares->forgo();
     chooseVectorDim();
     findTile();
+    chooseSquares();
     chooseUnroll();
     chooseTile();
     chooseReducedBlock();
@@ -144,7 +151,8 @@ private:
   }
 
   AxisUse useAlong(StringAttr dim) const {
-    AxisUse use;
+    AxisUse use{squares->buffers(dim, /*adjacent=*/true),
+                squares->buffers(dim, /*adjacent=*/false)};
     for (const Access &access : accesses) {
       bool varies = false, adjacent = true;
       for (unsigned axis = 0; axis < access.axes.size(); ++axis) {
@@ -162,6 +170,42 @@ private:
         ++(adjacent ? use.adjacent : use.apart);
     }
     return use;
+  }
+
+  /// What vectors along the dimension offer if the nest is a contraction.
+  /// Nothing is copied where another dimension needs no copy, unless it is this
+  /// one that the result's rows lie along.
+  RowsOfVectors rowsOfVectors(StringAttr dim) const {
+    if (phase.roots.size() != 1)
+      return {};
+    auto contract = dyn_cast_or_null<tile::ContractOp>(phase.roots[0].op);
+    if (!contract)
+      return {};
+    auto along = [&](StringAttr kept) {
+      return tessera::rowsOfVectors(contract, phase, kept, planning);
+    };
+    RowsOfVectors rows = along(dim);
+    if (rows.copied == 0)
+      return rows;
+    const bool isNeeded =
+        isLastOf(contract, dim) || llvm::none_of(phase.kept, [&](auto kept) {
+          return along(kept).isShared && along(kept).copied == 0;
+        });
+    return isNeeded && choice.packs != false ? rows : RowsOfVectors();
+  }
+
+  static bool isLastOf(tile::ContractOp contract, StringAttr dim) {
+    return tile::getDims(contract.getType()).back() == dim;
+  }
+
+  /// What speaks for such vectors: several rows share them, which those along a
+  /// reduced dimension do not, and the rows of the result that is kept lie
+  /// along them. An operand that must be copied speaks against, a little.
+  int64_t creditOfRows(StringAttr dim, const RowsOfVectors &rows) const {
+    if (!rows.isShared)
+      return 0;
+    auto contract = cast<tile::ContractOp>(phase.roots[0].op);
+    return 8 + 2 * isLastOf(contract, dim) + 7 * rows.copied;
   }
 
   bool isOrdered() const {
@@ -210,8 +254,12 @@ private:
         best = dim;
         return;
       }
-      // An access whose elements lie apart costs about as much as it has lanes.
-      int64_t score = 2 + 4 * use.adjacent - 4 * use.apart;
+      // An access whose elements lie apart costs about as much as it has lanes,
+      // unless squares are transposed or an operand is copied.
+      const RowsOfVectors rows = rowsOfVectors(dim);
+      int64_t score = 2 + 4 * use.adjacent - 4 * use.apart +
+                      3 * squares->turned(dim) + creditOfRows(dim, rows);
+      use.adjacent += rows.copied;
       if (score > 0 && use.adjacent > 0)
         plan.alternatives.vectorDims.push_back(dim.getValue().str());
       if (dim == choice.vectorDim && pins.vectorAxis.empty()) {
@@ -274,6 +322,8 @@ private:
                      }) &&
         !pins.unroll)
       wanted = 2;
+    if (plan.transposes && !pins.unroll)
+      wanted = 1;
     // Rows share what is loaded, and need registers for it.
     if (tileDim && !pins.unroll)
       wanted = std::max<int64_t>(1, (target.vectorRegisters >= 32 ? 4 : 2) /
@@ -286,6 +336,10 @@ private:
         isChained || pins.unroll
             ? 1
             : std::min({vectors, mostResults(), int64_t(16)});
+    // The code of a square is long.
+    if (plan.transposes)
+      plan.alternatives.mostUnroll =
+          std::min<int64_t>(plan.alternatives.mostUnroll, 4);
     if (choice.unroll)
       wanted = *choice.unroll;
     wanted = std::clamp<int64_t>(wanted, 1, plan.alternatives.mostUnroll);
@@ -295,11 +349,39 @@ private:
           "the vectors of a scan depend on each other and cannot "
           "be unrolled";
     reason("unroll", Twine(plan.unroll) + " vectors per iteration: " +
-                         (vectors < wanted ? "all there are"
-                          : pins.unroll    ? "fixed by the schedule"
-                          : choice.unroll  ? "chosen by predicted time"
-                          : expensive      ? "long chains of arithmetic"
-                                           : "cheap elements"));
+                         (vectors < wanted  ? "all there are"
+                          : pins.unroll     ? "fixed by the schedule"
+                          : choice.unroll   ? "chosen by predicted time"
+                          : plan.transposes ? "squares of many instructions"
+                          : expensive       ? "long chains of arithmetic"
+                                            : "cheap elements"));
+  }
+
+  /// Whether squares of elements are transposed between the vector dimension
+  /// and another, and how many rows these have.
+  void chooseSquares() {
+    if (plan.vectorDim.empty())
+      return;
+    StringAttr dim =
+        StringAttr::get(analysis.kernel->getContext(), plan.vectorDim);
+    StringAttr other = squares->partner(dim);
+    const int64_t most = squares->mostRows(dim, plan.lanes, target);
+    if (!other || most < 2)
+      return;
+    plan.alternatives.transposes = true;
+    if (choice.transposes == false)
+      return;
+    plan.transposes = true;
+    plan.tileDim = other.getValue().str();
+    plan.tileRows = most;
+    if (choice.tileRows && *choice.tileRows >= 2 && *choice.tileRows <= most &&
+        llvm::isPowerOf2_64(*choice.tileRows))
+      plan.tileRows = *choice.tileRows;
+    reason("tile.squares",
+           "squares of " + Twine(plan.tileRows) + " by " + Twine(plan.lanes) +
+               " elements are transposed in registers: other accesses are "
+               "adjacent along '" +
+               plan.tileDim + "'");
   }
 
   /// Finds the contraction of the phase, and the dimension of its result along
@@ -408,15 +490,20 @@ private:
     Operation *op = operand.getDefiningOp();
     std::optional<int64_t> elements =
         analysis.dims.elements(tile::getDims(operand.getType()));
+    const bool lieApart =
+        rowsOfVectors(
+            StringAttr::get(analysis.kernel->getContext(), plan.vectorDim))
+            .copied > 0;
     if (!op || !isDeferred(op) || analysis.phases.isMaterialized(operand) ||
-        !elements || (uses < fewUses && !choice.packs))
+        !elements || (uses < fewUses && !choice.packs && !lieApart))
       return;
     Type element = tile::getElement(operand.getType());
     int64_t size =
         element.isIndex() ? 8 : (element.getIntOrFloatBitWidth() + 7) / 8;
-    if (choice.packs ? !*choice.packs
-                     : *elements > machine.memory[1].bytes / 2 / size ||
-                           *elements <= machine.memory[0].bytes / 2 / size)
+    if (choice.packs
+            ? !*choice.packs
+            : !lieApart && (*elements > machine.memory[1].bytes / 2 / size ||
+                            *elements <= machine.memory[0].bytes / 2 / size))
       return;
     plan.packedOperand = vectorOperand;
     reason("pack.operand", "its " + Twine(*elements * size) +
@@ -626,12 +713,15 @@ private:
   }
 
   const Phase &phase;
+  const Planning &planning;
   const KernelAnalysis &analysis;
   const Target &target;
   const Machine &machine;
   const Pins &pins;
   NestChoice choice;
   SmallVector<Access> accesses;
+  /// Set after the accesses.
+  std::optional<Squares> squares;
   /// The contraction whose result is tiled, and along which dimension.
   tile::ContractOp tiled;
   StringAttr tileDim;

@@ -74,6 +74,7 @@ std::string Plan::summary() const {
                  : "") +
             (nest.reducedBlock > 0 ? ", by " + std::to_string(nest.reducedBlock)
                                    : "") +
+            (nest.transposes ? " transposed" : "") +
             (nest.packedOperand >= 0 ? ", packed" : "") + ")";
     }
     if (stage.order.prefetch != Prefetch::None)
@@ -123,7 +124,7 @@ std::vector<PlanChoices> everyCombination(const Plan &plan) {
             if (!nest.vectorDim.empty())
               choice.vectorDim = nest.vectorDim;
             // The vectors and rows of a tile belong together.
-            if (nest.tileRows == 1)
+            if (nest.tileRows == 1 || nest.transposes)
               choice.unroll = std::min(unroll, nest.alternatives.mostUnroll);
             choice.tail = tail;
           }

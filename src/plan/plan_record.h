@@ -74,6 +74,8 @@ struct NestAlternatives {
   /// Whether there is a tail, and whether its elements may be done twice.
   bool hasTail = false;
   bool overlapsTail = false;
+  /// Whether squares can be transposed in registers.
+  bool transposes = false;
 };
 
 /// The decisions for one phase.
@@ -97,6 +99,10 @@ struct NestPlan {
   /// none.
   std::string tileDim;
   int64_t tileRows = 1;
+  /// Whether what is adjacent in memory along `tileDim` is read and written in
+  /// vectors along it: squares of `tileRows` by `lanes` elements are transposed
+  /// in registers where they meet what is adjacent along `vectorDim`.
+  bool transposes = false;
   /// The operand of a contraction (0 or 1) that is first copied to memory of
   /// its own, its vectors side by side; -1 for none.
   int packedOperand = -1;
@@ -169,6 +175,7 @@ struct NestChoice {
   std::optional<bool> packs;
   std::optional<int64_t> reducedBlock;
   std::optional<bool> epilogue;
+  std::optional<bool> transposes;
   std::optional<TailForm> tail;
 };
 

@@ -33,6 +33,7 @@ void Counts::add(const Counts &other, double times) {
   maskedLoads += times * other.maskedLoads;
   maskedStores += times * other.maskedStores;
   gatheredLanes += times * other.gatheredLanes;
+  shuffles += times * other.shuffles;
   operations += times * other.operations;
   divisions += times * other.divisions;
   squareRoots += times * other.squareRoots;
@@ -184,6 +185,11 @@ private:
       return false;
     if (isLoadedBroadcast(op))
       return true;
+    // What fills the rest of a register with nothing.
+    if (auto shuffle = dyn_cast<LLVM::ShuffleVectorOp>(op);
+        shuffle && shuffle.getV2().getDefiningOp<LLVM::PoisonOp>() &&
+        shuffle.getMask().back() < 0)
+      return true;
     Type type = op->getResult(0).getType();
     // Index arithmetic is folded into addresses and loop counters.
     if (type.isIndex() &&
@@ -236,6 +242,9 @@ private:
     };
     auto apart = [&](Type type, bool isLoad) {
       counts.gatheredLanes = double(cast<VectorType>(type).getNumElements());
+      // Lanes for which there is no gather are put together one by one.
+      if (cast<VectorType>(type).getElementTypeBitWidth() < 32)
+        counts.shuffles = counts.gatheredLanes;
       counts.instructions = 3 * counts.gatheredLanes;
       (isLoad ? counts.loadedBytes : counts.storedBytes) = bytesOf(type);
     };
@@ -284,6 +293,9 @@ private:
     auto unit = [&](double narrow, double full) {
       return registers > 0 ? registers : narrow / full;
     };
+    if (auto shuffle = dyn_cast<LLVM::ShuffleVectorOp>(op);
+        shuffle && movesLanes(shuffle))
+      counts.shuffles = counts.operations;
     if (isa<arith::DivFOp>(op))
       counts.divisions = unit(narrow.divideCycles, costs.divideCycles);
     else if (isa<math::SqrtOp, math::RsqrtOp>(op))
@@ -292,6 +304,22 @@ private:
     else if (isa<arith::DivUIOp, arith::RemUIOp, arith::DivSIOp,
                  arith::RemSIOp>(op))
       counts.instructions = 10;
+  }
+
+  /// Whether a shuffle brings together lanes of two vectors. What only takes
+  /// registers apart, puts one behind the other, or puts what was loaded beside
+  /// others moves none.
+  static bool movesLanes(LLVM::ShuffleVectorOp shuffle) {
+    if (shuffle.getV2().getDefiningOp<LLVM::PoisonOp>())
+      return false;
+    if (auto part = shuffle.getV2().getDefiningOp<LLVM::ShuffleVectorOp>();
+        part && part.getV1().getDefiningOp<LLVM::LoadOp>())
+      return false;
+    ArrayRef<int32_t> lanes = shuffle.getMask();
+    for (size_t i = 1; i < lanes.size(); ++i)
+      if (lanes[i] != lanes[i - 1] + 1)
+        return true;
+    return false;
   }
 
   double latencyOf(Operation *op) const {
@@ -324,7 +352,10 @@ private:
                    counts.maskedLoads * costs.maskedLoadCycles;
     double stores = counts.stores / costs.storesPerCycle +
                     counts.maskedStores * costs.maskedStoreCycles;
-    double arithmetic = counts.operations / costs.operationsPerCycle;
+    // One unit of a core moves lanes.
+    double arithmetic =
+        std::max(counts.operations / costs.operationsPerCycle,
+                 counts.shuffles / std::min(1.0, costs.operationsPerCycle));
     double divisions = counts.divisions * costs.divideCycles +
                        counts.squareRoots * costs.squareRootCycles;
     double all = counts.instructions / costs.instructionsPerCycle;

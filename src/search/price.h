@@ -54,6 +54,8 @@ struct Counts {
   double gatheredLanes = 0;
   /// Arithmetic, comparisons, selections, shuffles and conversions of vectors.
   double operations = 0;
+  /// Those of them that bring lanes of two vectors together.
+  double shuffles = 0;
   double divisions = 0;
   double squareRoots = 0;
   /// Instructions of any kind.

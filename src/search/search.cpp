@@ -90,6 +90,7 @@ public:
     if (best.instructions <= longestSearched) {
       searchKeeping();
       searchVectorDims();
+      searchSquares();
       searchUnroll();
       searchTail();
       searchEdges();
@@ -161,10 +162,12 @@ private:
     return priced;
   }
 
-  /// Looks at a candidate and takes it if it is better. Returns it, or the
-  /// equal one that was looked at before, if it was admitted.
+  /// Looks at a candidate and takes it if it is better, as a whole and in its
+  /// nest `within`, if given. Returns it, or the equal one that was looked at
+  /// before, if it was admitted.
   std::optional<Priced> consider(const PlanChoices &choices,
-                                 const std::string &what) {
+                                 const std::string &what,
+                                 std::optional<int64_t> within = {}) {
     if (spent > searchBudget) {
       if (!isOver)
         refuse("further candidates", "search.budget", choices);
@@ -187,7 +190,10 @@ private:
       entry.code = "admission.instructions";
       return std::nullopt;
     }
-    if (priced->nanoseconds >= margin * best.nanoseconds)
+    if (within &&
+        nestCycles(*priced, *within) >= margin * nestCycles(best, *within))
+      entry.code = "cost.higher";
+    else if (priced->nanoseconds >= margin * best.nanoseconds)
       entry.code =
           priced->nanoseconds > best.nanoseconds ? "cost.higher" : "cost.equal";
     else
@@ -232,10 +238,24 @@ private:
       }
   }
 
+  /// What takes different units than the nests beside it is taken to run beside
+  /// them, which copies its elements one by one for nothing: the nest by itself
+  /// has to be faster, too.
+  void searchSquares() {
+    for (const NestPlan &nest : nests()) {
+      if (!nest.transposes)
+        continue;
+      PlanChoices choices = best.choices;
+      choices.nests[nest.id].transposes = false;
+      consider(choices, nest.roots + " without transposing", nest.id);
+    }
+  }
+
   /// Whether the vectors per iteration of a nest are open: the rows of a tile
   /// are chosen together with its vectors, by registers.
   static bool isFree(const NestPlan &nest) {
-    return nest.alternatives.mostUnroll > 1 && nest.tileRows == 1;
+    return nest.alternatives.mostUnroll > 1 &&
+           (nest.tileRows == 1 || nest.transposes);
   }
 
   void searchUnroll() {

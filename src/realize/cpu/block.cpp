@@ -304,7 +304,15 @@ void Realizer::runPhase(const Phase &phase) {
   if (nest.packedOperand >= 0 && !checksOnly) {
     Operation *op = phase.roots[0].op;
     packed = op->getOperand(nest.packedOperand);
-    TileBuffer buffer = allocate(packed.getType(), "packed operand", op);
+    // Vectors side by side, whatever the order of the operand's dimensions.
+    SmallVector<StringAttr> dims = tile::getDims(packed.getType());
+    if (auto *it = llvm::find_if(
+            dims, [&](StringAttr dim) { return dim == nest.vectorDim; });
+        it != dims.end())
+      std::rotate(it, it + 1, dims.end());
+    TileBuffer buffer =
+        allocate(tile::getTileType(tile::getElement(packed.getType()), dims),
+                 "packed operand", op);
     packOperand(packed, buffer);
     setBuffer(packed, buffer);
   }
@@ -319,7 +327,7 @@ void Realizer::materializeInto(Value tile, const TileBuffer &buffer) {
   if (const TileBuffer *own = findBuffer(tile))
     old = *own;
   Phase phase;
-  phase.kept = tile::getDims(tile.getType());
+  phase.kept = buffer.dims;
   Operation *op = tile.getDefiningOp();
   bool isEvaluated = op && isDeferred(op) && !old;
   if (!isEvaluated && old) {
@@ -331,6 +339,7 @@ void Realizer::materializeInto(Value tile, const TileBuffer &buffer) {
   }
   setBuffer(tile, buffer);
   phase.roots.push_back({Root::Kind::Materialize, op, tile});
+  phase.roots[0].layout.assign(buffer.dims.begin(), buffer.dims.end());
   runPhase(phase);
   buffers.erase(tile);
 }

@@ -31,9 +31,14 @@ NestEmitter::NestEmitter(Realizer &realizer, const Phase &phase,
     vectorDim = StringAttr::get(b.getContext(), plan.vectorDim);
     // The vector level is the innermost of its group: nothing is gained by
     // other loops inside it.
-    for (auto *group : {&kept, &reduced})
-      if (auto *it = llvm::find(*group, vectorDim); it != group->end())
-        std::rotate(it, it + 1, group->end());
+    // The rows of a square are next to it.
+    StringAttr rowDim = plan.transposes
+                            ? StringAttr::get(b.getContext(), plan.tileDim)
+                            : StringAttr();
+    for (StringAttr last : {rowDim, vectorDim})
+      for (auto *group : {&kept, &reduced})
+        if (auto *it = llvm::find(*group, last); it != group->end())
+          std::rotate(it, it + 1, group->end());
   }
   keptLevels = kept.size();
   for (StringAttr dim : llvm::concat<StringAttr>(kept, reduced)) {
@@ -84,7 +89,8 @@ void NestEmitter::enter(unsigned level, Value coordinate) {
   for (unsigned inner = level; inner < levels.size(); ++inner) {
     levels[inner].cache.clear();
     levels[inner].cache.resize(std::max<int64_t>(plan.unroll, 1) *
-                               std::max<int64_t>(plan.tileRows, 1));
+                               (std::max<int64_t>(plan.tileRows, 1) +
+                                (plan.transposes ? plan.lanes : 0)));
     if (inner > level)
       levels[inner].anchor = nullptr;
   }
@@ -163,7 +169,10 @@ void NestEmitter::emitTiledLevel(unsigned level, function_ref<void()> inner) {
   rows = plan.tileRows;
   loop(level, 0, groups, plan.tileRows, vectors, nullptr, inner);
   rows = std::max<int64_t>(rest, 1);
+  if (plan.transposes && rest > 0)
+    rowMask = emit.prefixMask(emit.index(rest), plan.tileRows);
   loop(level, extent - rest, rest > 0, rest, vectors, nullptr, inner);
+  rowMask = {};
   rows = 1;
 }
 
@@ -553,32 +562,27 @@ void NestEmitter::emitEpilogue() {
   copy = 0;
 }
 
-/// The element of a store or of a kept value at the current coordinates.
+/// A root without running results, at the current coordinates.
 void NestEmitter::emitRoot(const Root &root) {
   if (root.kind == Root::Kind::Store)
     storeElement(*getAccess(root.op), cast<tile::StoreOp>(root.op).getValue());
-  else if (const TileBuffer *buffer = r.findBuffer(root.value))
-    writeBuffer(*buffer, value(root.value));
+  else if (root.kind == Root::Kind::Scatter)
+    scatterElement(cast<tile::ScatterOp>(root.op));
+  else if (root.kind == Root::Kind::Materialize)
+    if (const TileBuffer *buffer = r.findBuffer(root.value))
+      writeBuffer(*buffer, value(root.value));
 }
 
 void NestEmitter::emitBody(States *states) {
+  if (plan.transposes && lanes > 1)
+    return emitSquares();
   for (copy = 0; copy < copies(); ++copy) {
     State next;
     for (auto [number, root] : llvm::enumerate(phase->roots)) {
-      switch (root.kind) {
-      case Root::Kind::Store:
-      case Root::Kind::Materialize:
-        emitRoot(root);
-        break;
-      case Root::Kind::Scatter:
-        scatterElement(cast<tile::ScatterOp>(root.op));
-        break;
-      default:
-        if (accumulators[number])
-          llvm::append_range(next, accumulators[number]->step(
-                                       *this, slice((*states)[copy], number)));
-        break;
-      }
+      emitRoot(root);
+      if (accumulators[number])
+        llvm::append_range(next, accumulators[number]->step(
+                                     *this, slice((*states)[copy], number)));
     }
     if (states)
       (*states)[copy] = next;
@@ -612,6 +616,8 @@ void NestEmitter::run() {
           r.setBuffer(result, r.allocate(result.getType(), "result", root.op));
     accumulators.push_back(makeAccumulator(root, emit.target));
   }
+  if (plan.transposes)
+    orientValues();
   if (phase->roots.size() == 1 && phase->roots[0].kind == Root::Kind::Sort)
     return emitSort(r, cast<tile::SortOp>(phase->roots[0].op));
   if (phase->roots.size() == 1)
@@ -621,6 +627,9 @@ void NestEmitter::run() {
   if (plan.reducedBlock > 0 && !r.checksOnly)
     return emitReducedBlocks();
   emitLevel(0);
+  for (Operation *load : loadedAgain)
+    if (load->use_empty())
+      load->erase();
 }
 
 } // namespace tessera

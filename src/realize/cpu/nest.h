@@ -13,6 +13,11 @@
 // that do not depend on the inner levels are emitted once, before the loop of
 // the next level (its anchor), so hoisting is by construction.
 //
+// Where the plan transposes, the rows of a group and the lanes of one vector
+// are a square, which has two sides: lanes along the vector level, or lanes
+// along the tiled one. squares.cpp evaluates values on the side on which their
+// memory is adjacent and transposes them where the other one is asked for.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef TESSERA_REALIZE_CPU_NEST_H
@@ -109,6 +114,14 @@ private:
     /// Values that depend on this level and outer ones, by slotOf().
     llvm::SmallVector<llvm::DenseMap<mlir::Value, mlir::Value>, 4> cache;
   };
+  /// Of a square, what differs with the side that its lanes lie along.
+  struct Side {
+    mlir::StringAttr vectorDim;
+    int vectorLevel = -1, tileLevel = -1;
+    int64_t lanes = 1, vectors = 1, rows = 1;
+    mlir::Value mask;
+    bool isWhole = false;
+  };
   using State = llvm::SmallVector<mlir::Value>;
   /// States of all accumulators, per copy.
   using States = llvm::SmallVector<State, 4>;
@@ -187,6 +200,16 @@ private:
                  int64_t tripsAtEdge);
   int64_t leastLive(unsigned level) const;
 
+  // Squares.
+  void orientValues();
+  std::optional<bool> sideOf(mlir::Value tile);
+  bool isOnOtherSide(mlir::Value tile) const;
+  bool storesAcross(const Root &root);
+  void emitSquares();
+  void turn();
+  llvm::SmallVector<int64_t> squareCopies() const;
+  void transposeFromOtherSide(mlir::Value tile);
+
   const Phase *phase = nullptr;
   NestPlan plan;
   /// Null for none.
@@ -202,6 +225,18 @@ private:
   mlir::Value blockBegin, blockEnd;
   /// Whether every lane of them is seen, where the vector level may end early.
   bool isWhole = false;
+  /// The square being emitted, of those of an iteration; its other side, and
+  /// whether that is the one along the tiled level.
+  int64_t square = 0;
+  Side other;
+  bool isTurned = false;
+  /// The live lanes of the last rows, if they are fewer than `tileRows`.
+  mlir::Value rowMask;
+  /// Values that vary along both levels of a square: whether their lanes lie
+  /// along the tiled one by nature.
+  llvm::DenseMap<mlir::Value, bool> turnedByNature;
+  /// Loads that may have become dead, since others took their place.
+  llvm::SetVector<mlir::Operation *> loadedAgain;
   llvm::SmallVector<std::unique_ptr<Accumulator>> accumulators;
   llvm::SmallVector<unsigned> accumulatorSizes;
   llvm::DenseSet<mlir::Value> evaluatedHere;

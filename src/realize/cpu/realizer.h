@@ -19,6 +19,8 @@
 //   accumulate.cpp  reductions, scans and contractions inside a nest
 //   combination.cpp ordered trees, and scans that need a reduction per element
 //   lines.cpp       loops over the lines of a buffer
+//   squares.cpp     values with lanes along either of two levels
+//   transpose.cpp   transposing a square of vectors
 //   sort.cpp        sorting
 //
 //===----------------------------------------------------------------------===//

@@ -9,6 +9,8 @@
 #include "realize/cpu/nest.h"
 #include "support/launch_errors.h"
 
+#include <algorithm>
+
 using namespace mlir;
 
 namespace tessera {
@@ -45,12 +47,15 @@ Value NestEmitter::coordinate(StringAttr dim) {
 
 /// Copies that differ in what the tile does not depend on share its value.
 int64_t NestEmitter::slotOf(Value tile) const {
+  // The two sides of a square have slots of their own.
+  const int64_t perRow = isTurned ? 1 : plan.unroll;
+  const int64_t first = isTurned ? plan.unroll * plan.tileRows : 0;
   int64_t slot = 0;
   for (StringAttr dim : tile::getDims(tile.getType())) {
     if (vectorLevel >= 0 && dim == levels[vectorLevel].dim)
-      slot += vectorOf(copy);
+      slot = std::max(slot, first) + vectorOf(copy);
     else if (tileLevel >= 0 && dim == levels[tileLevel].dim)
-      slot += rowOf(copy) * plan.unroll;
+      slot = std::max(slot, first) + rowOf(copy) * perRow;
   }
   return slot;
 }
@@ -101,6 +106,12 @@ Value NestEmitter::value(Value tile) {
     Value next = stack.back();
     int nextLevel = levelOf(next);
     size_t before = stack.size();
+    if (isOnOtherSide(next)) {
+      if (!cached(next, nextLevel))
+        transposeFromOtherSide(next);
+      stack.pop_back();
+      continue;
+    }
     if (!cached(next, nextLevel)) {
       SmallVector<Value> needed = sources(next);
       for (Value source : llvm::reverse(needed))

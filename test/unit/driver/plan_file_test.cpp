@@ -18,6 +18,7 @@ namespace tessera {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 /// A compilation of an operator, its plan as text and its machine code.
 struct Made {
@@ -373,6 +374,9 @@ TEST(PlanFile, WhatCannotBeAppliedIsNamed) {
               HasSubstr("rows_per_iteration: found 2, expected 1: "));
   EXPECT_THAT(refusal(withField(text, "packs_operand", "true")),
               HasSubstr("packs_operand: found true, expected false: "));
+  EXPECT_THAT(refusal(withField(text, "transposes", "true")),
+              HasSubstr("transposes: found true, expected false: no other "
+                        "dimension of the nest's results has accesses"));
   EXPECT_THAT(refusal(withField(text, "programs_together", "100")),
               HasSubstr("stages[0].programs_together: found 100, expected 1 to "
                         "8: there are too few programs"));
@@ -391,6 +395,31 @@ TEST(PlanFile, WhatCannotBeAppliedIsNamed) {
   EXPECT_THAT(refusal(withField(text, "edges", "\"apart\"")),
               HasSubstr("stages[0].edges: found apart, expected checked: all "
                         "programs touch an edge of an array, or none does"));
+}
+
+TEST(PlanFile, SquaresAreADecision) {
+  const kernels::Dims dims = {{"rows", 64}, {"cols", 96}};
+  Result<Made> made = make("transpose", dims);
+  ASSERT_TRUE(made) << made.error().str();
+  EXPECT_THAT(made->text, HasSubstr("\"transposes\": true"));
+  EXPECT_THAT(made->summary, HasSubstr("x8 transposed)"));
+  Result<Made> flat =
+      make("transpose", dims, withField(made->text, "rows_per_iteration", "4"));
+  ASSERT_TRUE(flat) << flat.error().str();
+  EXPECT_THAT(flat->summary, HasSubstr("x4 transposed)"));
+  Result<Made> odd =
+      make("transpose", dims, withField(made->text, "rows_per_iteration", "3"));
+  ASSERT_FALSE(odd);
+  EXPECT_THAT(odd.error().message,
+              HasSubstr("rows_per_iteration: found 3, expected 8: the rows of "
+                        "a square are a power of two"));
+  Result<Made> single =
+      make("transpose", dims,
+           withField(withField(made->text, "transposes", "false"),
+                     "rows_per_iteration", "1"));
+  ASSERT_TRUE(single) << single.error().str();
+  EXPECT_THAT(single->summary, Not(HasSubstr("transposed")));
+  EXPECT_NE(single->object, made->object);
 }
 
 TEST(PlanFile, ProgramsAtEdgesAreADecision) {

@@ -367,6 +367,8 @@ static PlanChoices randomChoices(const Plan &plan, Random &random) {
         choice.reducedBlock = random.between(1, 9);
       if (can.hasEpilogue && random.chance(0.5))
         choice.epilogue = random.chance(0.5);
+      if (can.transposes && random.chance(0.3))
+        choice.transposes = random.chance(0.5);
     }
   }
   return choices;

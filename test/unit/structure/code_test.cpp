@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <regex>
+#include <sstream>
 #include <string>
 
 namespace tessera::structuretest {
@@ -333,6 +334,46 @@ TEST(NeonCode, BranchesOnAnyLaneReduceTheMask) {
                  {.dims = {{"n", 4096}}, .isa = Isa::Neon});
   EXPECT_FALSE(linesWith(code["asm"], R"(u(max|min)v\s)").empty())
       << code["asm"];
+}
+
+// Arrays that lie along different dimensions: every access is a vector, and
+// shuffles turn what lies between them.
+TEST(Code, SquaresAreTransposedInRegisters) {
+  std::vector<Isa> isas = hostIsas();
+  isas.push_back(Isa::Neon);
+  for (Isa isa : isas)
+    for (DType dtype : {DType::F32, DType::F64, DType::BF16}) {
+      SCOPED_TRACE(std::string(name(isa)) + " " + std::string(name(dtype)));
+      Emitted code =
+          emit(*kernels::findOperator("transpose"),
+               {.dims = rowsOf(256, 512), .dtype = dtype, .isa = isa});
+      EXPECT_THAT(code.plan, testing::HasSubstr("transposed"));
+      for (const char *stage : {"loops", "llvm", "asm"})
+        expectNone(code[stage], gathers, stage);
+      const std::string element = dtype == DType::F32   ? "f32"
+                                  : dtype == DType::F64 ? "f64"
+                                                        : "i16";
+      expectNone(code["loops"], R"(llvm\.load .*-> )" + element,
+                 "a single element loaded");
+      expectNone(code["loops"], R"(llvm\.store .*: )" + element + ",",
+                 "a single element stored");
+      EXPECT_FALSE(linesWith(code["llvm"], "shufflevector").empty());
+    }
+}
+
+// Two stages of shuffles with one instruction each; those of whole chunks of
+// 128 bits are loads to where they belong.
+TEST(Code, ChunksOfSquaresAreLoadedToTheirPlace) {
+  if (!hostRuns(Isa::Avx512))
+    GTEST_SKIP() << "this host has no AVX-512";
+  Emitted code = emit(*kernels::findOperator("transpose"),
+                      {.dims = rowsOf(16, 16), .isa = Isa::Avx512});
+  std::istringstream lines(code["asm"]);
+  int shuffles = 0;
+  for (std::string line; std::getline(lines, line);)
+    shuffles += std::regex_search(line, std::regex(R"(\svunpck[lh]p[sd]\s)"));
+  EXPECT_EQ(shuffles, 2 * 16) << code["asm"];
+  expectNone(code["asm"], R"(\sv(perm|shuf|blend))", "other shuffles");
 }
 
 // What the tests above look for is found where it is.

@@ -107,6 +107,24 @@ TEST(PlanShape, FarOperandsArePacked) {
   EXPECT_THAT(planFor(8, 512), Not(HasSubstr("packed")));
 }
 
+// An operand that lies along the reduced dimension is copied through squares,
+// so that vectors along the result's rows serve as many of them as in the plain
+// form; not for few rows.
+TEST(PlanShape, OperandsThatLieAcrossAreTransposed) {
+  auto planFor = [](int64_t m) {
+    return emit(*kernels::findOperator("gemm"),
+                {.dims = {{"m", m}, {"n", 64}, {"k", 64}},
+                 .settings = {{"trans_b", true}},
+                 .isa = Isa::Avx2})
+        .plan;
+  };
+  std::string plan = planFor(64);
+  EXPECT_THAT(plan,
+              HasSubstr("keep over k, n_block (k x8, n_block x8 transposed)"));
+  EXPECT_THAT(plan, HasSubstr("(n_block x8 x2, m_block x6, packed)"));
+  EXPECT_THAT(planFor(2), Not(HasSubstr("packed")));
+}
+
 // The rows of the last block that are outside are not computed: the loop over
 // groups of rows ends where the view does.
 TEST(PlanShape, LoopsEndWhereNothingIsStored) {

@@ -1,0 +1,216 @@
+//===- plan_squares.cpp - Where elements are transposed in registers ------===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "plan/squares.h"
+
+#include <algorithm>
+
+using namespace mlir;
+
+namespace tessera {
+
+/// Whether the index of an axis depends on a dimension through its offset.
+static bool isInOffset(const Access::Axis &axis, StringAttr dim) {
+  return axis.offset &&
+         llvm::is_contained(tile::getDims(axis.offset.getType()), dim);
+}
+
+StringAttr adjacentDim(const Access &access, const StrideFacts &strides) {
+  for (auto [number, axis] : llvm::enumerate(access.axes)) {
+    StringAttr dim = axis.dim;
+    if (!dim || axis.step != 1 || !strides.isUnit(access, number) ||
+        llvm::count_if(access.axes, [&](const Access::Axis &other) {
+          return other.dim == dim;
+        }) > 1)
+      continue;
+    if (llvm::none_of(access.axes, [&](const Access::Axis &other) {
+          return isInOffset(other, dim);
+        }))
+      return dim;
+  }
+  return {};
+}
+
+static int64_t bitsOf(Type element) {
+  return element.isIndex() ? 64 : element.getIntOrFloatBitWidth();
+}
+
+//===----------------------------------------------------------------------===//
+// Elementwise nests
+//===----------------------------------------------------------------------===//
+
+/// Squares of more accesses are not looked for: a turned access whose mask
+/// turns another is emitted by recursion.
+static constexpr size_t mostPlaces = 64;
+
+Squares::Squares(const Phase &phase, const KernelAnalysis &analysis,
+                 ArrayRef<Access> accesses)
+    : phase(phase), analysis(analysis) {
+  auto isElementwise = [](const Root &root) {
+    return root.kind == Root::Kind::Store ||
+           root.kind == Root::Kind::Materialize;
+  };
+  if (!phase.reduced.empty() || phase.kept.size() < 2 ||
+      !llvm::all_of(phase.roots, isElementwise))
+    return;
+  for (const Access &access : accesses) {
+    Place &place = places.emplace_back();
+    for (const Access::Axis &axis : access.axes) {
+      if (axis.dim)
+        place.dims.push_back(axis.dim);
+      if (axis.offset)
+        llvm::append_range(place.dims, tile::getDims(axis.offset.getType()));
+    }
+    place.adjacent = adjacentDim(access, analysis.strides);
+  }
+  llvm::DenseSet<Value> kept;
+  for (const Root &root : phase.roots)
+    if (root.kind == Root::Kind::Materialize) {
+      kept.insert(root.value);
+      addBuffer(root.layout.empty()
+                    ? ArrayRef(tile::getDims(root.value.getType()))
+                    : ArrayRef(root.layout));
+    }
+  for (const Root &root : phase.roots)
+    for (Value value : analysis.phases.cone(root)) {
+      Type element = tile::getElement(value.getType());
+      // Of what varies along one dimension no square is made.
+      if (tile::getDims(value.getType()).size() >= 2)
+        widestBits = std::max(widestBits, bitsOf(element));
+      Operation *op = value.getDefiningOp();
+      const bool isRead =
+          !op || !isDeferred(op) || analysis.phases.isMaterialized(value);
+      if (isRead && !kept.contains(value))
+        addBuffer(tile::getDims(value.getType()));
+    }
+  if (places.size() > mostPlaces)
+    places.clear();
+}
+
+void Squares::addBuffer(ArrayRef<StringAttr> dims) {
+  if (dims.empty())
+    return;
+  Place &place = places.emplace_back();
+  llvm::append_range(place.dims, dims);
+  place.adjacent = dims.back();
+  place.isBuffer = true;
+}
+
+int64_t Squares::buffers(StringAttr dim, bool adjacent) const {
+  return llvm::count_if(places, [&](const Place &place) {
+    return place.isBuffer && llvm::is_contained(place.dims, dim) &&
+           (place.adjacent == dim) == adjacent;
+  });
+}
+
+int64_t Squares::turnedWith(StringAttr dim, StringAttr other) const {
+  return llvm::count_if(places, [&](const Place &place) {
+    return place.adjacent == other && llvm::is_contained(place.dims, dim);
+  });
+}
+
+StringAttr Squares::partner(StringAttr dim) const {
+  StringAttr best;
+  int64_t most = 0;
+  if (!llvm::is_contained(phase.kept, dim))
+    return best;
+  for (StringAttr other : phase.kept) {
+    if (other == dim ||
+        analysis.phases.liveExtent(phase, other).value_or(0) < 2)
+      continue;
+    int64_t count = turnedWith(dim, other);
+    if (count > most) {
+      most = count;
+      best = other;
+    }
+  }
+  return best;
+}
+
+int64_t Squares::turned(StringAttr dim) const {
+  StringAttr other = isForgone ? StringAttr() : partner(dim);
+  return other ? turnedWith(dim, other) : 0;
+}
+
+int64_t Squares::mostRows(StringAttr dim, int64_t lanes,
+                          const Target &target) const {
+  StringAttr other = partner(dim);
+  if (!other || lanes < 2)
+    return 1;
+  const int64_t extent = *analysis.phases.liveExtent(phase, other);
+  const int64_t registers =
+      std::max<int64_t>(1, lanes * widestBits / target.vectorBits);
+  // A square and what takes its place share the registers.
+  int64_t rows = 1;
+  while (rows < lanes && rows < extent &&
+         2 * rows * registers <= target.vectorRegisters / 2)
+    rows *= 2;
+  return rows;
+}
+
+//===----------------------------------------------------------------------===//
+// Operands of contractions
+//===----------------------------------------------------------------------===//
+
+RowsOfVectors rowsOfVectors(tile::ContractOp contract, const Phase &phase,
+                            StringAttr dim, const Planning &planning) {
+  const KernelAnalysis &analysis = planning.analysis;
+  // Without fused multiply-adds an ordered contraction keeps nothing in
+  // registers (findTile).
+  const bool isFloat = isa<FloatType>(tile::getElement(contract.getType()));
+  if (contract.getOrder() == tile::Order::Tree ||
+      (isFloat && !planning.target.hasFma &&
+       contract.getOrder() != tile::Order::Unordered) ||
+      !llvm::is_contained(phase.kept, dim))
+    return {};
+  auto varies = [&](Value operand) {
+    return llvm::is_contained(tile::getDims(operand.getType()), dim);
+  };
+  if (varies(contract.getLhs()) == varies(contract.getRhs()))
+    return {};
+  Value operand =
+      varies(contract.getRhs()) ? contract.getRhs() : contract.getLhs();
+  SmallVector<StringAttr> dims = tile::getDims(operand.getType());
+  int64_t rows = 0;
+  for (StringAttr other : phase.kept)
+    if (!llvm::is_contained(dims, other))
+      rows =
+          std::max(rows, analysis.phases.liveExtent(phase, other).value_or(0));
+  constexpr int64_t fewRows = 8;
+  if (rows < fewRows)
+    return {};
+
+  RowsOfVectors result{.isShared = true};
+  Operation *op = operand.getDefiningOp();
+  if (!op || !isDeferred(op) || analysis.phases.isMaterialized(operand))
+    return result;
+  for (Value value :
+       analysis.phases.cone({Root::Kind::Materialize, op, operand})) {
+    Operation *source = value.getDefiningOp();
+    std::optional<Access> access = source ? getAccess(source) : std::nullopt;
+    if (!access ||
+        (value != operand && analysis.phases.isMaterialized(value)) ||
+        !llvm::is_contained(tile::getDims(value.getType()), dim))
+      continue;
+    StringAttr adjacent = adjacentDim(*access, analysis.strides);
+    if (adjacent == dim)
+      continue;
+    if (!adjacent || !llvm::is_contained(dims, adjacent))
+      return {};
+    ++result.copied;
+  }
+  // The copy has to stay in a cache.
+  std::optional<int64_t> elements = analysis.dims.elements(dims);
+  const int64_t bytes =
+      std::max<int64_t>(bitsOf(tile::getElement(operand.getType())) / 8, 1);
+  if (result.copied > 0 &&
+      (!elements || *elements > planning.machine.memory[2].bytes / 4 / bytes))
+    return {};
+  return result;
+}
+
+} // namespace tessera
