@@ -29,9 +29,10 @@ struct AxisUse {
 
 class NestPlanner {
 public:
-  NestPlanner(const Phase &phase, const Planning &planning)
+  NestPlanner(const Phase &phase, const Planning &planning,
+              const Layouts &layouts)
       : phase(phase), analysis(planning.analysis), target(planning.target),
-        machine(planning.machine), pins(planning.pins) {
+        machine(planning.machine), pins(planning.pins), layouts(layouts) {
     plan.id = analysis.idOf(phase);
     auto found = planning.choices.nests.find(plan.id);
     if (found != planning.choices.nests.end())
@@ -107,8 +108,49 @@ private:
         note(tile::getElement(value.getType()));
       }
     }
+    collectBuffers();
     for (const Access &access : accesses)
       note(access.viewType().getElementType());
+  }
+
+  /// The tiles in memory that are read, or written element by element.
+  void collectBuffers() {
+    llvm::SetVector<Value> inMemory;
+    for (const Root &root : phase.roots) {
+      if (root.kind == Root::Kind::Materialize)
+        inMemory.insert(root.value);
+      for (Value value : analysis.phases.cone(root)) {
+        Operation *op = value.getDefiningOp();
+        if (isa<RankedTensorType>(value.getType()) &&
+            (!op || !isDeferred(op) || analysis.phases.isMaterialized(value)))
+          inMemory.insert(value);
+      }
+    }
+    for (Value value : inMemory) {
+      StringAttr innermost = layouts.lookup(value);
+      if (!innermost)
+        innermost = layoutFor(value, analysis.phases, layouts);
+      buffers.push_back({tile::getDims(value.getType()), innermost});
+    }
+  }
+
+  /// A tile in memory and the dimension it is laid out along, if not the last.
+  struct Buffer {
+    SmallVector<StringAttr> dims;
+    StringAttr innermost;
+  };
+
+  /// Whether the buffer's elements along one of its dimensions are adjacent.
+  bool isAdjacent(const Buffer &buffer, StringAttr dim) const {
+    if (buffer.innermost)
+      return buffer.innermost == dim;
+    for (StringAttr other : llvm::reverse(buffer.dims)) {
+      if (other == dim)
+        return true;
+      if (analysis.dims.extent(other) != 1)
+        return false;
+    }
+    return false;
   }
 
   void note(Type type) {
@@ -140,6 +182,9 @@ private:
       if (varies)
         ++(adjacent ? use.adjacent : use.apart);
     }
+    for (const Buffer &buffer : buffers)
+      if (llvm::is_contained(buffer.dims, dim))
+        ++(isAdjacent(buffer, dim) ? use.adjacent : use.apart);
     return use;
   }
 
@@ -236,7 +281,7 @@ private:
   }
 
   void chooseUnroll() {
-    if (plan.vectorDim.empty())
+    if (plan.vectorDim.empty() || sumsRows)
       return;
     StringAttr dim =
         StringAttr::get(analysis.kernel->getContext(), plan.vectorDim);
@@ -284,10 +329,11 @@ private:
   /// Finds the contraction of the phase, and the dimension of its result along
   /// which the vectors that are loaded can serve several rows.
   void findTile() {
-    if (plan.vectorDim.empty() || phase.roots.size() != 1 ||
-        llvm::none_of(phase.kept,
-                      [&](StringAttr dim) { return dim == plan.vectorDim; }))
+    if (plan.vectorDim.empty() || phase.roots.size() != 1)
       return;
+    if (llvm::none_of(phase.kept,
+                      [&](StringAttr dim) { return dim == plan.vectorDim; }))
+      return findRowsOfSums();
     tiled = dyn_cast_or_null<tile::ContractOp>(phase.roots[0].op);
     if (!tiled || tiled.getOrder() == tile::Order::Tree)
       return;
@@ -306,6 +352,60 @@ private:
       if (dim != plan.vectorDim && !varies(along, dim) &&
           extentOf(dim).value_or(0) >= 2)
         tileDim = dim;
+  }
+
+  /// Where the lanes hold partial sums, several rows are summed up beside each
+  /// other: what does not vary from row to row is loaded once, their chains
+  /// of additions overlap, and their lanes are added up together at the end.
+  void findRowsOfSums() {
+    auto contract = dyn_cast_or_null<tile::ContractOp>(phase.roots[0].op);
+    if (!contract || contract.getOrder() != tile::Order::Unordered ||
+        pins.unroll > 1)
+      return;
+    int64_t most = 2;
+    for (StringAttr dim : phase.kept)
+      if (int64_t rows = std::min(extentOf(dim).value_or(0), plan.lanes);
+          rows >= most) {
+        most = rows;
+        tileDim = dim;
+      }
+    if (!tileDim)
+      return;
+    // A power of two of them has its sums in as many lanes.
+    int64_t registers = registersPerVector(contract);
+    for (int64_t rows = 2;
+         rows <= most && (rows + 2) * registers <= target.vectorRegisters;
+         rows *= 2)
+      plan.tileRows = rows;
+    if (plan.tileRows == 1)
+      return;
+    plan.tileDim = tileDim.getValue().str();
+    sumsRows = true;
+    reason("tile.sums", Twine(plan.tileRows) + " of '" + plan.tileDim +
+                            "' together: their lanes are added up at once");
+    choosePrefetchedRows(contract);
+  }
+
+  /// Whether an operand's rows are read repeatedly by loops inside the tiled
+  /// one: but for the first time nothing waits for memory, which can bring the
+  /// next rows meanwhile. The processor's own prefetchers do not see them come.
+  void choosePrefetchedRows(tile::ContractOp contract) {
+    auto *tiledLevel = llvm::find(phase.kept, tileDim);
+    for (Value operand : {contract.getLhs(), contract.getRhs()}) {
+      auto load = operand.getDefiningOp<tile::LoadOp>();
+      SmallVector<StringAttr> dims = tile::getDims(operand.getType());
+      if (!load || analysis.phases.isMaterialized(operand) ||
+          !llvm::is_contained(dims, tileDim))
+        continue;
+      int64_t repeats = 1;
+      for (auto *level = tiledLevel + 1; level != phase.kept.end(); ++level)
+        if (!llvm::is_contained(dims, *level))
+          repeats *= extentOf(*level).value_or(1);
+      plan.prefetchesRows |= repeats > 1;
+    }
+    if (plan.prefetchesRows)
+      reason("prefetch.rows",
+             "rows are read repeatedly while the next ones are on their way");
   }
 
   /// Vectors per iteration whose running results fit the registers beside what
@@ -339,7 +439,7 @@ private:
   /// Rows of the result that are computed together. Their accumulators, the
   /// vectors and one element of each row in turn have to fit the registers.
   void chooseTile() {
-    if (!tileDim)
+    if (!tileDim || sumsRows)
       return;
     int64_t extent = *extentOf(tileDim);
     // Cycles of one step of the contraction: two multiply-adds or two loads in
@@ -486,12 +586,16 @@ private:
   const Machine &machine;
   const Pins &pins;
   NestChoice choice;
+  const Layouts &layouts;
   SmallVector<Access> accesses;
+  SmallVector<Buffer> buffers;
   /// The contraction whose result is tiled, and along which dimension.
   tile::ContractOp tiled;
   StringAttr tileDim;
   /// Its operand that varies along the vector dimension.
   int vectorOperand = 0;
+  /// Whether the tile has rows of sums along the lanes.
+  bool sumsRows = false;
   bool hasNarrow = false;
   int64_t expensive = 0;
   NestPlan plan;
@@ -499,8 +603,9 @@ private:
 
 } // namespace
 
-NestPlan planNest(const Phase &phase, const Planning &planning) {
-  return NestPlanner(phase, planning).run();
+NestPlan planNest(const Phase &phase, const Planning &planning,
+                  const Layouts &layouts) {
+  return NestPlanner(phase, planning, layouts).run();
 }
 
 } // namespace tessera

@@ -95,6 +95,9 @@ struct NestPlan {
   /// none.
   std::string tileDim;
   int64_t tileRows = 1;
+  /// Whether rows of an operand that the next iteration of the tiled loop reads
+  /// are prefetched, where loops inside read the present ones repeatedly.
+  bool prefetchesRows = false;
   /// The operand of a contraction (0 or 1) that is first copied to memory of
   /// its own, its vectors side by side; -1 for none.
   int packedOperand = -1;
