@@ -131,6 +131,7 @@ public:
     double programs = grid ? double(stepOf(grid)) : 1;
     double cycles = grid ? iterationCycles(body) : body.latency;
     price.together = programs;
+    price.blocks = blocks;
     price.cycles = std::max(cycles, throughput(body.counts)) / programs;
     price.throughputCycles = throughput(body.counts) / programs;
     price.counts.add(body.counts, 1 / programs);
@@ -181,10 +182,28 @@ private:
         !isa<arith::DivUIOp, arith::RemUIOp, arith::DivSIOp, arith::RemSIOp>(
             op))
       return true;
+    if (isSpreadLoad(op))
+      return true;
     // A comparison that only selects among its operands is a maximum.
     if (auto compare = dyn_cast<arith::CmpFOp>(op))
       return compare->hasOneUse() && isMaximum(*compare->user_begin(), compare);
     return false;
+  }
+
+  /// Whether the operation is a part of spreading an element from memory over
+  /// all lanes, which a load does.
+  static bool isSpreadLoad(Operation *op) {
+    if (auto shuffle = dyn_cast<LLVM::ShuffleVectorOp>(op)) {
+      auto inserted = shuffle.getV1().getDefiningOp<LLVM::InsertElementOp>();
+      return inserted && isSpreadLoad(inserted) &&
+             llvm::all_of(shuffle.getMask(),
+                          [](int32_t lane) { return lane == 0; });
+    }
+    auto insert = dyn_cast<LLVM::InsertElementOp>(op);
+    return insert &&
+           isa_and_present<LLVM::PoisonOp>(
+               insert.getVector().getDefiningOp()) &&
+           isa_and_present<LLVM::LoadOp>(insert.getValue().getDefiningOp());
   }
 
   static bool isMaximum(Operation *user, arith::CmpFOp compare) {
@@ -238,8 +257,9 @@ private:
   static void touchAhead(LLVM::Prefetch prefetch, Counts &counts) {
     counts.instructions = 1;
     counts.loads = 1;
-    // What is stored later is not waited for.
-    if (prefetch.getRw() == 0)
+    // What is stored later is not waited for; what this program reads soon
+    // comes from where it would come from anyway.
+    if (prefetch.getRw() == 0 && !prefetch->hasAttr(soonAttribute))
       counts.prefetchedBytes = double(cacheLine);
   }
 
@@ -388,6 +408,8 @@ private:
   double addLoop(scf::ForOp loop, Block &outer) {
     Block body = priceBlock(*loop.getBody());
     double trips = expectedTrips(loop);
+    if (loop->hasAttr(blocksAttribute))
+      blocks = std::max(blocks, trips);
     // The counter, its comparison and the branch are one or two instructions.
     constexpr double control = 2;
     body.counts.instructions += control;
@@ -478,6 +500,8 @@ private:
   /// Of the narrowest vectors.
   const CoreCosts &narrow;
   std::map<int64_t, double> nestCycles;
+  /// Iterations of the longest loop over blocks.
+  double blocks = 1;
   /// By what it counts in nestCycles.
   double weight = 1;
   /// Whether the program being priced touches no edge.
@@ -510,15 +534,23 @@ TimeTerms predictTime(const StagePrice &price, double programs,
   // program need room beside them, and are pushed out before a cache is full.
   constexpr double usable = 0.67;
   double ahead = price.counts.prefetchedBytes;
-  double touched = (traffic.read + traffic.written) / std::max(programs, 1.0) *
-                   price.together;
+  double touched = (traffic.read + traffic.written) / std::max(programs, 1.0) /
+                   price.blocks * price.together;
   if (ahead > 0)
     touched = (touched + ahead * price.together) / usable;
   const MemoryLevel &near = machine.levelOf(touched);
+  double once = traffic.read;
+  // Blocks that one program has gone through, others find where all of the
+  // blocks have room.
+  if (price.blocks > 1 && traffic.readByPrograms > once) {
+    once = traffic.readByPrograms;
+    const MemoryLevel &between =
+        machine.levelOf(once / std::max(programs, 1.0) * price.together);
+    terms.repeatedReads += (once - traffic.read) / between.read;
+  }
   if (&near != &machine.memory[0]) {
-    double again =
-        std::max(0.0, price.counts.loadedBytes * programs - traffic.read);
-    terms.repeatedReads = again / near.read;
+    double again = std::max(0.0, price.counts.loadedBytes * programs - once);
+    terms.repeatedReads += again / near.read;
   }
   double computation = terms.throughput + terms.waiting;
   double memory = terms.memory + terms.repeatedReads;
