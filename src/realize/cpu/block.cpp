@@ -490,7 +490,34 @@ template <typename Loop> void Realizer::runLoop(Loop op) {
   bind(op.getResults(), loop.getResults());
 }
 
+/// Runs the region that a constant condition chooses, as if it stood alone.
+void Realizer::runDecidedIf(tile::IfOp op, Region &taken) {
+  if (taken.empty())
+    return;
+  runBlock(taken.front());
+  for (auto [result, yielded] : llvm::zip(
+           op.getResults(), taken.front().getTerminator()->getOperands())) {
+    if (!isTile(result)) {
+      setScalar(result, scalar(yielded));
+      continue;
+    }
+    if (!findBuffer(yielded)) {
+      const TileBuffer buffer = allocateFor(result, "branch", op);
+      materializeInto(yielded, buffer);
+      setBuffer(result, buffer);
+      continue;
+    }
+    const TileBuffer buffer = *findBuffer(yielded);
+    setBuffer(result, buffer);
+    if (StringAttr layout = layouts.lookup(yielded))
+      layouts[result] = layout;
+  }
+}
+
 void Realizer::runIf(tile::IfOp op) {
+  if (APInt decided; matchPattern(op.getCondition(), m_ConstantInt(&decided)))
+    return runDecidedIf(op, decided.isZero() ? op.getElseRegion()
+                                             : op.getThenRegion());
   SmallVector<Type> scalarTypes;
   SmallVector<TileBuffer> tiles;
   for (Value result : op.getResults()) {
@@ -502,19 +529,6 @@ void Realizer::runIf(tile::IfOp op) {
     }
   }
   bool hasElse = !op.getElseRegion().empty();
-  auto setScalars = [&](auto value) {
-    size_t number = 0;
-    for (Value result : op.getResults())
-      if (!isTile(result))
-        setScalar(result, value(number++));
-  };
-  if (APInt decided; matchPattern(op.getCondition(), m_ConstantInt(&decided))) {
-    Region &taken = decided.isZero() ? op.getElseRegion() : op.getThenRegion();
-    SmallVector<Value> yielded;
-    if (!taken.empty())
-      runYielding(taken.front(), tiles, yielded);
-    return setScalars([&](size_t number) { return yielded[number]; });
-  }
   auto ifOp = b.create<scf::IfOp>(emit.loc, scalarTypes,
                                   scalar(op.getCondition()), hasElse);
   auto branch = [&](Region &region, Block *target) {
@@ -533,7 +547,10 @@ void Realizer::runIf(tile::IfOp op) {
   branch(op.getThenRegion(), ifOp.thenBlock());
   if (hasElse)
     branch(op.getElseRegion(), ifOp.elseBlock());
-  setScalars([&](size_t number) { return ifOp.getResult(number); });
+  size_t number = 0;
+  for (Value result : op.getResults())
+    if (!isTile(result))
+      setScalar(result, ifOp.getResult(number++));
 }
 
 } // namespace tessera

@@ -196,6 +196,7 @@ private:
                       mlir::Operation *op, int64_t copies);
   void emitReshapeChecks(mlir::Block &block);
   void runIf(tile::IfOp op);
+  void runDecidedIf(tile::IfOp op, mlir::Region &taken);
   /// Runs a block and evaluates the tiles that it yields into `destinations`
   /// (in order of the tile-valued operands); collects its scalars.
   void runYielding(mlir::Block &block, llvm::ArrayRef<TileBuffer> destinations,
