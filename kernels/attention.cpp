@@ -5,8 +5,17 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// One program per query. Keys that are not visible are not loaded at all, so
-// whatever lies there, NaN included, has no effect.
+// A program has a block of queries of all query heads that share a key head, so
+// that keys and values are read once for them. It folds over blocks of keys:
+// each contributes its own maximum, sum of exponentials and weighted values,
+// and two contributions combine to that of both (softmax over parts). Blocks of
+// keys that every query of the program sees need no mask; the others follow in
+// a second loop; blocks that no query sees are in neither.
+//
+// What a query does not see must have no effect on it, NaN included. Keys are
+// told apart by a selection of scores. A value that is not a number would reach
+// every query through 0 * value; a block with such values, which is rare,
+// multiplies each query's own selection of them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,6 +29,47 @@ namespace tessera::kernels {
 
 static constexpr double infinity = std::numeric_limits<double>::infinity();
 
+namespace {
+
+/// What softmax over some of the keys has for each query: the maximum of the
+/// scores, the sum of exp(score - maximum), the values weighted by these, and,
+/// where a mask decides it, whether any key is seen.
+struct Part {
+  Tile highest, total, weighted, seen;
+
+  explicit Part(std::span<const Tile> tiles)
+      : highest(tiles[0]), total(tiles[1]), weighted(tiles[2]) {
+    if (tiles.size() > 3)
+      seen = tiles[3];
+  }
+};
+
+/// What is subtracted from scores: -inf - -inf would be no -inf.
+Tile shiftOf(const Tile &highest) {
+  return select(highest == -infinity, 0, highest);
+}
+
+/// The part of the keys of both.
+std::vector<Tile> combine(std::span<const Tile> left,
+                          std::span<const Tile> right) {
+  Part a(left), b(right);
+  Tile highest = max(a.highest, b.highest);
+  Tile shift = shiftOf(highest);
+  Tile fromA = exp(a.highest - shift), fromB = exp(b.highest - shift);
+  std::vector<Tile> both = {highest, a.total * fromA + b.total * fromB,
+                            a.weighted * fromA + b.weighted * fromB};
+  if (left.size() > 3)
+    both.push_back(a.seen | b.seen);
+  return both;
+}
+
+/// `low` or `high` where `x` is beyond.
+Tile clamp(const Tile &x, int64_t low, const Tile &high) {
+  return max(min(x, high), low);
+}
+
+} // namespace
+
 Kernel attention() {
   return kernel(
       "attention", "q, k, v, lengths, mask, o, lse, scale, causal = false",
@@ -32,39 +82,146 @@ Kernel attention() {
         Dim queries = dim("q", q.extent(2)), depth = dim("d", q.extent(3));
         Dim keyHeads = dim("hkv", k.extent(1)), keys = dim("k", k.extent(2));
         Dim values = dim("dv", v.extent(3));
-        for (auto [b, head, query] : parallel(batches, heads, queries)) {
-          Tile keyHead = index(head) / (heads.size() / keyHeads.size());
+        const bool isMasked = mask.present();
+        // Which axes have one extent; nothing is read here.
+        load(q(batches, heads, queries, depth));
+        load(k(batches, keyHeads, keys, depth));
+        load(v(batches, keyHeads, keys, values));
+        load(o(batches, heads, queries, values));
+        if (isMasked)
+          load(mask(0, 0, queries, keys));
+        if (lse.present())
+          load(lse(batches, heads, queries));
+
+        // About 64 rows of queries, whole vectors of them if there are as many,
+        // of all heads that share keys; where that is too few programs, fewer
+        // rows of one head. As many keys as have their scores in the nearest
+        // cache.
+        const int64_t most = tunable("rows", {64, 16});
+        Tile sharing = heads.size() / keyHeads.size();
+        Dim group = dim("group", most == 64 ? sharing : Tile(1));
+        Dim groups = dim("groups", sharing / group.size());
+        Tile height = max(group.size(), 1);
+        Dim query = dim("query", clamp(max(most / height / 16 * 16, 16), 1,
+                                       max(queries.size(), 1)));
+        Dim key =
+            dim("key", clamp(clamp(8192 / (height * query.size()), 64, 256), 1,
+                             max(keys.size(), 1)));
+        Dim down = dim("down", ceilDiv(queries.size(), query.size()));
+
+        for (auto [b, keyHead, part, block] :
+             parallel(batches, keyHeads, groups, down)) {
+          Tile firstHead =
+              index(keyHead) * sharing + index(part) * group.size();
+          Tile first = index(block) * query.size();
           Tile length = keys.size();
           if (lengths.present())
-            length = max(min(cast(load(lengths(b)), DType::I64), length), 0);
+            length = clamp(cast(load(lengths(b)), DType::I64), 0, length);
+          // A query may see the first so many keys.
+          auto limitOf = [&](const Tile &position) {
+            return causal ? clamp(position + length - queries.size() + 1, 0,
+                                  length)
+                          : length;
+          };
+          Tile limit = limitOf(first + iota(query));
 
-          Tile position = iota(keys);
-          Tile visible = position < length;
-          if (causal)
-            visible =
-                visible & (position <= index(query) + length - queries.size());
-          if (mask.present())
-            visible = visible & load(mask(min(index(b), mask.extent(0) - 1),
-                                          min(index(head), mask.extent(1) - 1),
-                                          query, keys));
+          Tile rows = load(q(b, group + firstHead, query + first, depth));
+          const DType type = rows.dtype();
+          Tile factor = scale.present() ? Tile(scale)
+                                        : 1 / sqrt(cast(depth.size(), type));
+          rows = transpose(rows * factor, {group, depth, query});
 
-          Tile product = contract(
-              load(q(b, head, query, depth)),
-              load(k(b, keyHead, keys, depth), {.mask = visible}), depth);
-          Tile factor = scale.present()
-                            ? Tile(scale)
-                            : 1 / sqrt(cast(depth.size(), product.dtype()));
-          Tile score = select(visible, product * factor, -infinity);
-          Tile highest = max(score, keys);
-          Tile e = select(visible, exp(score - highest), 0);
-          Tile total = sum(e, keys);
-          Tile weighted = contract(
-              e, load(v(b, keyHead, keys, values), {.mask = visible}), keys);
-          store(o(b, head, query, values),
-                select(any(visible, keys), weighted * (1 / total), 0));
+          // The part of the keys from `start` on. At the edge some of them are
+          // not seen by some queries.
+          auto partOf = [&](const Tile &start, const Dim &some, bool isEdge) {
+            LoadOptions reading{.promised = true};
+            Tile visible;
+            if (isEdge) {
+              Tile position = start + iota(some);
+              reading.mask = position < length;
+              visible = position < limit;
+              if (isMasked)
+                visible =
+                    visible &
+                    load(mask(min(index(b), mask.extent(0) - 1),
+                              min(firstHead + iota(group), mask.extent(1) - 1),
+                              query + first, some + start));
+            }
+            Tile score = contract(
+                load(k(b, keyHead, some + start, depth), reading), rows, depth);
+            if (isEdge)
+              score = select(visible, score, -infinity);
+            Tile highest = max(score, some);
+            Tile e = exp(score - shiftOf(highest));
+            Tile total = sum(e, some);
+            Tile weights = load(v(b, keyHead, some + start, values), reading);
+            Tile weighted;
+            if (isEdge && (causal || isMasked)) {
+              weighted = full({group, query, values}, 0.0, type);
+              if_(
+                  all(abs(weights) < infinity, {some, values}),
+                  [&] { weighted = contract(e, weights, some); },
+                  [&] {
+                    weighted = transpose(
+                        contract(e, select(visible, weights, 0), some),
+                        {group, query, values});
+                  });
+            } else {
+              weighted = contract(e, weights, some);
+            }
+            std::vector<Tile> tiles = {highest, total, weighted};
+            if (isMasked)
+              tiles.push_back(
+                  any(broadcast(visible, {some, group, query}), some));
+            return tiles;
+          };
+          std::vector<Tile> parts = {full({group, query}, -infinity, type),
+                                     full({group, query}, 0.0, type),
+                                     full({group, query, values}, 0.0, type)};
+          if (isMasked)
+            parts.push_back(full({group, query}, false));
+          auto partOfBlocks = [&](const Dim &blocks, const Tile &start,
+                                  bool isEdge) {
+            return fold(
+                blocks, {parts.begin(), parts.end()}, Order::Unordered,
+                [&](Coord i) {
+                  return partOf(start + index(i) * key.size(), key, isEdge);
+                },
+                combine);
+          };
+
+          // Blocks that all queries of the program see, then the others that
+          // any of them sees.
+          Tile seenByAll = isMasked ? Tile(0) : limitOf(first);
+          Tile seenByAny =
+              limitOf(min(first + query.size(), queries.size()) - 1);
+          Dim whole = dim("whole", seenByAll / key.size());
+          Tile next = whole.size() * key.size();
+          std::vector<Tile> seen = parts;
+          if (!isMasked)
+            seen = partOfBlocks(whole, 0, /*isEdge=*/false);
+          auto add = [&](const std::vector<Tile> &part) {
+            std::vector<Tile> both = combine(seen, part);
+            for (size_t i = 0; i < both.size(); ++i)
+              seen[i] = both[i];
+          };
+          if (lengths.present() || causal || isMasked) {
+            Dim edge = dim("edge", ceilDiv(seenByAny - next, key.size()));
+            add(partOfBlocks(edge, next, /*isEdge=*/true));
+          } else {
+            Dim rest = dim("rest", keys.size() % key.size());
+            if_(rest.size() > 0,
+                [&] { add(partOf(next, rest, /*isEdge=*/false)); });
+          }
+
+          Part all(seen);
+          Tile seesAny = isMasked ? all.seen : limit > 0;
+          store(o(b, group + firstHead, query + first, values),
+                select(seesAny, all.weighted * (1 / all.total), 0));
           // Of no visible key: -inf + log 0.
           if (lse.present())
-            store(lse(b, head, query), highest + log(total));
+            store(lse(b, group + firstHead, query + first),
+                  all.highest + log(all.total));
         }
       });
 }

@@ -240,7 +240,7 @@ void PhaseAnalysis::keepSharedValues(Block &block) {
   std::vector<Step> steps = scheduleLoops(block);
   // The places that evaluate each deferred value of this block.
   llvm::MapVector<Value, llvm::SmallDenseSet<unsigned, 4>> places;
-  llvm::DenseSet<Value> widened;
+  llvm::DenseSet<Value> widened, repeated;
   auto note = [&](const llvm::SetVector<Value> &values, unsigned place,
                   unsigned spaceRank, bool nested) {
     for (Value value : values) {
@@ -249,6 +249,8 @@ void PhaseAnalysis::keepSharedValues(Block &block) {
           materialized.contains(value))
         continue;
       places[value].insert(place);
+      if (nested)
+        repeated.insert(value);
       if (nested || tile::getDims(value.getType()).size() < spaceRank)
         widened.insert(value);
     }
@@ -260,6 +262,17 @@ void PhaseAnalysis::keepSharedValues(Block &block) {
       unsigned rank = step.phase.kept.size() + step.phase.reduced.size();
       for (const Root &root : step.phase.roots)
         note(cone(root), place, rank, /*nested=*/false);
+      continue;
+    }
+    if (step.immediate->hasTrait<OpTrait::IsTerminator>()) {
+      // Each tile that is yielded is evaluated by itself.
+      for (Value yielded : step.immediate->getOperands()) {
+        llvm::SetVector<Value> needed;
+        collectCone(yielded, needed);
+        if (isTile(yielded))
+          note(needed, ++place, tile::getDims(yielded.getType()).size(),
+               /*nested=*/false);
+      }
       continue;
     }
     if (step.immediate->getNumRegions() == 0)
@@ -299,7 +312,14 @@ void PhaseAnalysis::keepSharedValues(Block &block) {
   materialized.insert(keep.begin(), keep.end());
   if (keeping == Keeping::Expensive)
     return;
-  // Cheap values one by one: what is kept makes others cheaper.
+  // Cheap values one by one: what is kept makes others cheaper. Those that a
+  // loop would evaluate in each iteration are evaluated before it.
+  constexpr int64_t iterations = 16;
+  for (auto &[value, where] : places)
+    if (repeated.contains(value) && !materialized.contains(value) &&
+        isSmall(value) && isFrontier(value) &&
+        costs.isWorthKeeping(value, iterations))
+      materialized.insert(value);
   for (auto &[value, where] : places)
     if (where.size() > 1 && !widened.contains(value) &&
         !materialized.contains(value) && isSmall(value) && isFrontier(value) &&

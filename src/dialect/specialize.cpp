@@ -52,10 +52,12 @@ static void foldInteger(Operation *op) {
   SmallVector<int64_t> operands;
   for (Value operand : op->getOperands()) {
     std::optional<int64_t> value = constantOf(operand);
-    if (!value ||
-        !(operand.getType().isIndex() || operand.getType().isInteger(64)))
+    Type from = operand.getType();
+    const bool isTruth = isa<tile::CastOp>(op) && from.isInteger(1);
+    if (!value || !(from.isIndex() || from.isInteger(64) || isTruth))
       return;
-    operands.push_back(*value);
+    // A true bool is 1 as a number; its one bit alone would be -1.
+    operands.push_back(isTruth ? *value != 0 : *value);
   }
   int64_t value = operands[0];
   if (operands.size() == 2) {
@@ -101,22 +103,50 @@ static void fold(tile::KernelOp kernel) {
       op->erase();
 }
 
-template <typename Access>
-static Result<void> checkBindings(tile::KernelOp kernel, Access op,
+namespace {
+/// An axis that an access says has the extent of a dimension.
+struct Binding {
+  SourcePosition where;
+  unsigned view, axis;
+  StringAttr dim;
+};
+} // namespace
+
+/// The bindings of all accesses, those included whose elements nobody uses.
+static SmallVector<Binding> bindingsOf(tile::KernelOp kernel) {
+  SmallVector<Binding> bindings;
+  auto collect = [&](auto op) {
+    auto view = cast<BlockArgument>(op.getView());
+    unsigned rank = cast<tile::ViewType>(view.getType()).getRank();
+    for (unsigned axis = 0; axis < rank; ++axis)
+      if (StringAttr dim = op.getBoundDim(axis))
+        bindings.push_back({positionOf(op), view.getArgNumber(), axis, dim});
+  };
+  kernel.walk([&](Operation *op) {
+    if (auto load = dyn_cast<tile::LoadOp>(op))
+      collect(load);
+    else if (auto store = dyn_cast<tile::StoreOp>(op))
+      collect(store);
+    else if (auto scatter = dyn_cast<tile::ScatterOp>(op))
+      collect(scatter);
+  });
+  return bindings;
+}
+
+static Result<void> checkBindings(tile::KernelOp kernel,
+                                  ArrayRef<Binding> bindings,
                                   const ViewExtents &extents,
                                   const llvm::StringMap<int64_t> &dims) {
-  auto view = cast<BlockArgument>(op.getView());
-  const std::vector<int64_t> &actual = extents[view.getArgNumber()];
-  for (unsigned axis = 0; axis < actual.size(); ++axis) {
-    StringAttr dim = op.getBoundDim(axis);
-    if (!dim)
+  for (const Binding &binding : bindings) {
+    int64_t actual = extents[binding.view][binding.axis];
+    auto known = dims.find(binding.dim.getValue());
+    if (known == dims.end() || known->second == actual)
       continue;
-    auto known = dims.find(dim.getValue());
-    if (known == dims.end() || known->second == actual[axis])
-      continue;
-    return at(op, launcherror::boundExtent(
-                      kernel.getArgName(view.getArgNumber()), axis,
-                      actual[axis], dim.getValue(), known->second));
+    Error error =
+        launcherror::boundExtent(kernel.getArgName(binding.view), binding.axis,
+                                 actual, binding.dim.getValue(), known->second);
+    error.where = binding.where;
+    return error;
   }
   return {};
 }
@@ -150,6 +180,7 @@ Result<void> specialize(tile::KernelOp kernel, const ViewExtents &extents) {
                 launcherror::rank(kernel.getArgName(argument.getArgNumber()),
                                   int64_t(given.size()), view.getRank()));
   }
+  const SmallVector<Binding> bindings = bindingsOf(kernel);
   kernel.walk([&](tile::ExtentOp op) {
     auto view = cast<BlockArgument>(op.getView());
     OpBuilder builder(op);
@@ -192,16 +223,10 @@ Result<void> specialize(tile::KernelOp kernel, const ViewExtents &extents) {
         status = at(op, launcherror::negativeDimension(dim.getName(), extent));
     } else if (auto reshape = dyn_cast<tile::ReshapeOp>(op)) {
       status = checkReshape(reshape, dims);
-    } else if (auto load = dyn_cast<tile::LoadOp>(op)) {
-      status = checkBindings(kernel, load, extents, dims);
-    } else if (auto store = dyn_cast<tile::StoreOp>(op)) {
-      status = checkBindings(kernel, store, extents, dims);
-    } else if (auto scatter = dyn_cast<tile::ScatterOp>(op)) {
-      status = checkBindings(kernel, scatter, extents, dims);
     }
     return status ? WalkResult::advance() : WalkResult::interrupt();
   });
-  return status;
+  return status ? checkBindings(kernel, bindings, extents, dims) : status;
 }
 
 //===----------------------------------------------------------------------===//

@@ -56,6 +56,17 @@ public:
     return work;
   }
 
+  double readByPrograms() {
+    double bytes = 0;
+    kernel.walk([&](tile::LoadOp load) {
+      Access access = *getAccess(load);
+      Type element = access.viewType().getElementType();
+      bytes += repetitions(load) * accessElements(access) *
+               double((element.getIntOrFloatBitWidth() + 7) / 8);
+    });
+    return bytes;
+  }
+
 private:
   double extentOf(StringAttr dim) const {
     return double(analysis.dims.extent(dim).value_or(1));
@@ -140,6 +151,12 @@ private:
 WorkEstimate estimateWork(tile::KernelOp kernel, const KernelAnalysis &analysis,
                           const std::vector<std::vector<int64_t>> &extents) {
   return WorkCounter(kernel, analysis, extents).run();
+}
+
+double bytesReadByPrograms(tile::KernelOp kernel,
+                           const KernelAnalysis &analysis,
+                           const std::vector<std::vector<int64_t>> &extents) {
+  return WorkCounter(kernel, analysis, extents).readByPrograms();
 }
 
 //===----------------------------------------------------------------------===//

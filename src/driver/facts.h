@@ -86,6 +86,12 @@ struct Facts {
 WorkEstimate estimateWork(tile::KernelOp kernel, const KernelAnalysis &analysis,
                           const std::vector<std::vector<int64_t>> &extents);
 
+/// The bytes that all programs read of views, each program every element once:
+/// more than a call has to read, where programs read the same.
+double bytesReadByPrograms(tile::KernelOp kernel,
+                           const KernelAnalysis &analysis,
+                           const std::vector<std::vector<int64_t>> &extents);
+
 /// How the sums of the plan are formed.
 SummationPlan summationOf(const Plan &plan);
 

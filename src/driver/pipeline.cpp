@@ -205,8 +205,10 @@ Result<PipelineResult> compileForCpu(tile::KernelOp kernel,
   Keeping kept = Keeping::All;
   std::unique_ptr<KernelAnalysis> analysis = analyze(kept);
   result.facts.work = estimateWork(kernel, *analysis, request.extents);
-  const Traffic traffic{double(result.facts.work.bytesRead),
-                        double(result.facts.work.bytesWritten)};
+  const Traffic traffic{
+      double(result.facts.work.bytesRead),
+      double(result.facts.work.bytesWritten),
+      bytesReadByPrograms(kernel, *analysis, request.extents)};
 
   // Loops, vectors and scratch as planned, nest by nest.
   auto realize = [&](const PlanChoices &choices) {
@@ -348,7 +350,8 @@ static Result<PricedKernel> prepareToPrice(tile::KernelOp kernel,
   const WorkEstimate work = estimateWork(kernel, analysis, request.extents);
   return PricedKernel{
       target, std::move(*pins),
-      Traffic{double(work.bytesRead), double(work.bytesWritten)}};
+      Traffic{double(work.bytesRead), double(work.bytesWritten),
+              bytesReadByPrograms(kernel, analysis, request.extents)}};
 }
 
 Result<std::vector<double>> predictForCpu(tile::KernelOp kernel,

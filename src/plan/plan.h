@@ -81,14 +81,25 @@ struct Planning {
 /// Unsupported error that says why.
 Result<Pins> readPins(tile::KernelOp kernel, const Target &target);
 
+/// The tiles in memory whose elements are adjacent along another dimension than
+/// their last.
+using Layouts = llvm::DenseMap<mlir::Value, mlir::StringAttr>;
+
+/// Whether everything that reads the tile from memory finds its elements in any
+/// layout.
+bool hasFreeLayout(mlir::Value tile);
+
+/// The dimension along which `tile` should be laid out when it is kept: that of
+/// a tile of the same dimensions which it is computed from, if that one is not
+/// laid out along its last; else null.
+mlir::StringAttr layoutFor(mlir::Value tile, const PhaseAnalysis &phases,
+                           const Layouts &layouts);
+
 /// The decisions for one phase: the pinned ones, the chosen ones, and defaults
 /// for the rest. A pinned vector axis applies to the nests that have the
 /// dimension. A choice that is not legal for the nest is not followed.
-NestPlan planNest(const Phase &phase, const Planning &planning);
-
-/// The steps of a block as they are realized: an epilogue that is not done in
-/// registers is a phase of its own.
-std::vector<Step> planSteps(mlir::Block &block, const Planning &planning);
+NestPlan planNest(const Phase &phase, const Planning &planning,
+                  const Layouts &layouts = Layouts());
 
 /// An access of a nest whose elements another program accesses at a known
 /// distance.

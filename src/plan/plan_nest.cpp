@@ -32,10 +32,11 @@ struct AxisUse {
 
 class NestPlanner {
 public:
-  NestPlanner(const Phase &phase, const Planning &planning)
+  NestPlanner(const Phase &phase, const Planning &planning,
+              const Layouts &layouts)
       : phase(phase), planning(planning), analysis(planning.analysis),
-        target(planning.target), machine(planning.machine),
-        pins(planning.pins) {
+        target(planning.target), machine(planning.machine), pins(planning.pins),
+        layouts(layouts) {
     plan.id = analysis.idOf(phase);
     auto found = planning.choices.nests.find(plan.id);
     if (found != planning.choices.nests.end())
@@ -125,6 +126,7 @@ private:
         note(tile::getElement(value.getType()));
       }
     }
+    collectBuffers();
     for (const Access &access : accesses)
       note(access.viewType().getElementType());
     for (const Root &root : phase.epilogue) {
@@ -137,6 +139,46 @@ private:
             note(access->viewType().getElementType());
       }
     }
+  }
+
+  /// The tiles in memory that are read, or written element by element.
+  void collectBuffers() {
+    llvm::SetVector<Value> inMemory;
+    for (const Root &root : phase.roots) {
+      if (root.kind == Root::Kind::Materialize)
+        inMemory.insert(root.value);
+      for (Value value : analysis.phases.cone(root)) {
+        Operation *op = value.getDefiningOp();
+        if (isa<RankedTensorType>(value.getType()) &&
+            (!op || !isDeferred(op) || analysis.phases.isMaterialized(value)))
+          inMemory.insert(value);
+      }
+    }
+    for (Value value : inMemory) {
+      StringAttr innermost = layouts.lookup(value);
+      if (!innermost)
+        innermost = layoutFor(value, analysis.phases, layouts);
+      buffers.push_back({tile::getDims(value.getType()), innermost});
+    }
+  }
+
+  /// A tile in memory and the dimension it is laid out along, if not the last.
+  struct Buffer {
+    SmallVector<StringAttr> dims;
+    StringAttr innermost;
+  };
+
+  /// Whether the buffer's elements along one of its dimensions are adjacent.
+  bool isAdjacent(const Buffer &buffer, StringAttr dim) const {
+    if (buffer.innermost)
+      return buffer.innermost == dim;
+    for (StringAttr other : llvm::reverse(buffer.dims)) {
+      if (other == dim)
+        return true;
+      if (analysis.dims.extent(other) != 1)
+        return false;
+    }
+    return false;
   }
 
   void note(Type type) {
@@ -169,6 +211,9 @@ private:
       if (varies)
         ++(adjacent ? use.adjacent : use.apart);
     }
+    for (const Buffer &buffer : buffers)
+      if (llvm::is_contained(buffer.dims, dim))
+        ++(isAdjacent(buffer, dim) ? use.adjacent : use.apart);
     return use;
   }
 
@@ -305,7 +350,7 @@ private:
   }
 
   void chooseUnroll() {
-    if (plan.vectorDim.empty())
+    if (plan.vectorDim.empty() || sumsRows)
       return;
     StringAttr dim =
         StringAttr::get(analysis.kernel->getContext(), plan.vectorDim);
@@ -387,10 +432,11 @@ private:
   /// Finds the contraction of the phase, and the dimension of its result along
   /// which the vectors that are loaded can serve several rows.
   void findTile() {
-    if (plan.vectorDim.empty() || phase.roots.size() != 1 ||
-        llvm::none_of(phase.kept,
-                      [&](StringAttr dim) { return dim == plan.vectorDim; }))
+    if (plan.vectorDim.empty() || phase.roots.size() != 1)
       return;
+    if (llvm::none_of(phase.kept,
+                      [&](StringAttr dim) { return dim == plan.vectorDim; }))
+      return findRowsOfSums();
     tiled = dyn_cast_or_null<tile::ContractOp>(phase.roots[0].op);
     if (!tiled || tiled.getOrder() == tile::Order::Tree)
       return;
@@ -409,6 +455,60 @@ private:
       if (dim != plan.vectorDim && !varies(along, dim) &&
           extentOf(dim).value_or(0) >= 2)
         tileDim = dim;
+  }
+
+  /// Where the lanes hold partial sums, several rows are summed up beside each
+  /// other: what does not vary from row to row is loaded once, their chains
+  /// of additions overlap, and their lanes are added up together at the end.
+  void findRowsOfSums() {
+    auto contract = dyn_cast_or_null<tile::ContractOp>(phase.roots[0].op);
+    if (!contract || contract.getOrder() != tile::Order::Unordered ||
+        pins.unroll > 1)
+      return;
+    int64_t most = 2;
+    for (StringAttr dim : phase.kept)
+      if (int64_t rows = std::min(extentOf(dim).value_or(0), plan.lanes);
+          rows >= most) {
+        most = rows;
+        tileDim = dim;
+      }
+    if (!tileDim)
+      return;
+    // A power of two of them has its sums in as many lanes.
+    int64_t registers = registersPerVector(contract);
+    for (int64_t rows = 2;
+         rows <= most && (rows + 2) * registers <= target.vectorRegisters;
+         rows *= 2)
+      plan.tileRows = rows;
+    if (plan.tileRows == 1)
+      return;
+    plan.tileDim = tileDim.getValue().str();
+    sumsRows = true;
+    reason("tile.sums", Twine(plan.tileRows) + " of '" + plan.tileDim +
+                            "' together: their lanes are added up at once");
+    choosePrefetchedRows(contract);
+  }
+
+  /// Whether an operand's rows are read repeatedly by loops inside the tiled
+  /// one: but for the first time nothing waits for memory, which can bring the
+  /// next rows meanwhile. The processor's own prefetchers do not see them come.
+  void choosePrefetchedRows(tile::ContractOp contract) {
+    auto *tiledLevel = llvm::find(phase.kept, tileDim);
+    for (Value operand : {contract.getLhs(), contract.getRhs()}) {
+      auto load = operand.getDefiningOp<tile::LoadOp>();
+      SmallVector<StringAttr> dims = tile::getDims(operand.getType());
+      if (!load || analysis.phases.isMaterialized(operand) ||
+          !llvm::is_contained(dims, tileDim))
+        continue;
+      int64_t repeats = 1;
+      for (auto *level = tiledLevel + 1; level != phase.kept.end(); ++level)
+        if (!llvm::is_contained(dims, *level))
+          repeats *= extentOf(*level).value_or(1);
+      plan.prefetchesRows |= repeats > 1;
+    }
+    if (plan.prefetchesRows)
+      reason("prefetch.rows",
+             "rows are read repeatedly while the next ones are on their way");
   }
 
   /// Vectors per iteration whose running results fit the registers beside what
@@ -442,7 +542,7 @@ private:
   /// Rows of the result that are computed together. Their accumulators, the
   /// vectors and one element of each row in turn have to fit the registers.
   void chooseTile() {
-    if (!tileDim)
+    if (!tileDim || sumsRows)
       return;
     int64_t extent = *extentOf(tileDim);
     // Cycles of one step of the contraction: two multiply-adds or two loads in
@@ -583,8 +683,7 @@ private:
     constexpr double alone = 420, amongStreams = 300;
     const bool isAlong = !tiled || plan.reducedBlock > 0;
     for (unsigned axis = 0; axis < access->axes.size(); ++axis) {
-      if (!access->axes[axis].dim ||
-          access->axes[axis].dim != plan.vectorDim ||
+      if (!access->axes[axis].dim || access->axes[axis].dim != plan.vectorDim ||
           !analysis.strides.isUnit(*access, axis))
         continue;
       int64_t piece =
@@ -719,14 +818,18 @@ private:
   const Machine &machine;
   const Pins &pins;
   NestChoice choice;
+  const Layouts &layouts;
   SmallVector<Access> accesses;
   /// Set after the accesses.
   std::optional<Squares> squares;
+  SmallVector<Buffer> buffers;
   /// The contraction whose result is tiled, and along which dimension.
   tile::ContractOp tiled;
   StringAttr tileDim;
   /// Its operand that varies along the vector dimension.
   int vectorOperand = 0;
+  /// Whether the tile has rows of sums along the lanes.
+  bool sumsRows = false;
   bool hasNarrow = false;
   int64_t expensive = 0;
   NestPlan plan;
@@ -734,28 +837,9 @@ private:
 
 } // namespace
 
-std::vector<Step> planSteps(Block &block, const Planning &planning) {
-  std::vector<Step> steps;
-  for (Step &step : planning.analysis.phases.schedule(block)) {
-    steps.push_back(step);
-    if (step.immediate || step.phase.epilogue.empty() ||
-        planNest(step.phase, planning).epilogue)
-      continue;
-    Phase &phase = steps.back().phase;
-    Step next;
-    next.phase.roots = std::exchange(phase.epilogue, {});
-    phase.keepsResult = true;
-    // As the first of its roots has them.
-    SmallVector<StringAttr> kept, reduced;
-    rootSpace(next.phase.roots[0], kept, reduced);
-    next.phase.kept = kept;
-    steps.push_back(std::move(next));
-  }
-  return steps;
-}
-
-NestPlan planNest(const Phase &phase, const Planning &planning) {
-  return NestPlanner(phase, planning).run();
+NestPlan planNest(const Phase &phase, const Planning &planning,
+                  const Layouts &layouts) {
+  return NestPlanner(phase, planning, layouts).run();
 }
 
 } // namespace tessera

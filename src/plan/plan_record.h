@@ -103,6 +103,9 @@ struct NestPlan {
   /// vectors along it: squares of `tileRows` by `lanes` elements are transposed
   /// in registers where they meet what is adjacent along `vectorDim`.
   bool transposes = false;
+  /// Whether rows of an operand that the next iteration of the tiled loop reads
+  /// are prefetched, where loops inside read the present ones repeatedly.
+  bool prefetchesRows = false;
   /// The operand of a contraction (0 or 1) that is first copied to memory of
   /// its own, its vectors side by side; -1 for none.
   int packedOperand = -1;

@@ -139,6 +139,7 @@ public:
     double programs = grid ? double(stepOf(grid)) : 1;
     double cycles = grid ? iterationCycles(body) : body.latency;
     price.together = programs;
+    price.blocks = blocks;
     price.cycles = std::max(cycles, throughput(body.counts)) / programs;
     price.throughputCycles = throughput(body.counts) / programs;
     price.counts.add(body.counts, 1 / programs);
@@ -195,6 +196,8 @@ private:
     if (type.isIndex() &&
         !isa<arith::DivUIOp, arith::RemUIOp, arith::DivSIOp, arith::RemSIOp>(
             op))
+      return true;
+    if (isLoadedBroadcast(op))
       return true;
     // A comparison that only selects among its operands is a maximum.
     if (auto compare = dyn_cast<arith::CmpFOp>(op))
@@ -271,8 +274,9 @@ private:
   static void touchAhead(LLVM::Prefetch prefetch, Counts &counts) {
     counts.instructions = 1;
     counts.loads = 1;
-    // What is stored later is not waited for.
-    if (prefetch.getRw() == 0)
+    // What is stored later is not waited for; what this program reads soon
+    // comes from where it would come from anyway.
+    if (prefetch.getRw() == 0 && !prefetch->hasAttr(soonAttribute))
       counts.prefetchedBytes = double(cacheLine);
   }
 
@@ -443,6 +447,8 @@ private:
   double addLoop(scf::ForOp loop, Block &outer) {
     Block body = priceBlock(*loop.getBody());
     double trips = expectedTrips(loop);
+    if (loop->hasAttr(blocksAttribute))
+      blocks = std::max(blocks, trips);
     // The counter, its comparison and the branch are one or two instructions.
     constexpr double control = 2;
     body.counts.instructions += control;
@@ -543,6 +549,8 @@ private:
   /// Of the narrowest vectors.
   const CoreCosts &narrow;
   std::map<int64_t, double> nestCycles;
+  /// Iterations of the longest loop over blocks.
+  double blocks = 1;
   /// By what it counts in nestCycles.
   double weight = 1;
   /// Whether the program being priced touches no edge.
@@ -577,17 +585,25 @@ TimeTerms predictTime(const StagePrice &price, double programs,
   // program need room beside them, and are pushed out before a cache is full.
   constexpr double usable = 0.67;
   double ahead = price.counts.prefetchedBytes;
-  double touched = (traffic.read + traffic.written) / std::max(programs, 1.0) *
-                   price.together;
+  double touched = (traffic.read + traffic.written) / std::max(programs, 1.0) /
+                   price.blocks * price.together;
   if (price.blockBytes > 0)
     touched = std::min(touched, price.blockBytes);
   if (ahead > 0)
     touched = (touched + ahead * price.together) / usable;
   const MemoryLevel &near = machine.levelOf(touched);
+  double once = traffic.read;
+  // Blocks that one program has gone through, others find where all of the
+  // blocks have room.
+  if (price.blocks > 1 && traffic.readByPrograms > once) {
+    once = traffic.readByPrograms;
+    const MemoryLevel &between =
+        machine.levelOf(once / std::max(programs, 1.0) * price.together);
+    terms.repeatedReads += (once - traffic.read) / between.read;
+  }
   if (&near != &machine.memory[0]) {
-    double again =
-        std::max(0.0, price.counts.loadedBytes * programs - traffic.read);
-    terms.repeatedReads = again / near.read;
+    double again = std::max(0.0, price.counts.loadedBytes * programs - once);
+    terms.repeatedReads += again / near.read;
   }
   double computation = terms.throughput + terms.waiting;
   double memory = terms.memory + terms.repeatedReads;

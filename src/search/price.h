@@ -17,8 +17,8 @@
 // The programs of a grid are the outermost loop. Memory is added by bytes: what
 // the kernel has to move comes from the level that holds all arrays, what it
 // reads again from the level that holds what the programs that advance together
-// touch. Most of the shorter of computation
-// and memory is hidden behind the longer.
+// touch, or, in a program that goes through its data in blocks, a block of it.
+// Most of the shorter of computation and memory is hidden behind the longer.
 //
 // Blind spots: register pressure and spills, stores to scratch memory beyond
 // the first-level cache, addresses that conflict in a cache, what ran before,
@@ -72,6 +72,9 @@ struct StagePrice {
   std::string symbol;
   /// Programs that advance together.
   double together = 1;
+  /// Iterations of the program's longest loop over blocks: what it reads again
+  /// it reads again in the same block.
+  double blocks = 1;
   /// Of one program, in cycles: what operations take, and with waiting.
   double throughputCycles = 0;
   double cycles = 0;
@@ -95,6 +98,8 @@ std::vector<StagePrice> priceStages(mlir::ModuleOp module, const Target &target,
 struct Traffic {
   double read = 0;
   double written = 0;
+  /// What the programs read together, each of them every element once.
+  double readByPrograms = 0;
 };
 
 /// One way to look at a predicted time, in nanoseconds of all programs.

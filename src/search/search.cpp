@@ -37,7 +37,8 @@ std::vector<TimeTerms> predictStages(const std::vector<StagePrice> &prices,
     // Of what the kernel moves, a stage moves what is its share of all moves.
     double share = all > 0 ? moved(i) / all : 0;
     times.push_back(predictTime(prices[i], double(programs[i]),
-                                {traffic.read * share, traffic.written * share},
+                                {traffic.read * share, traffic.written * share,
+                                 traffic.readByPrograms * share},
                                 target, machine));
   }
   return times;

@@ -9,6 +9,8 @@
 #include "realize/cpu/realize.h"
 #include "support/launch_errors.h"
 
+#include "mlir/IR/Matchers.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -178,8 +180,19 @@ Value TileBuffer::spacing(VectorEmitter &emit) const {
   return emit.b.create<arith::AndIOp>(emit.loc, padded, emit.integer(i64, -64));
 }
 
+TileBuffer Realizer::allocateFor(Value tile, StringRef what, Operation *op) {
+  if (auto found = wanted.find(tile); found != wanted.end())
+    return found->second;
+  StringAttr innermost = layouts.lookup(tile);
+  if (!innermost)
+    innermost = layoutFor(tile, analysis.phases, layouts);
+  if (innermost)
+    layouts[tile] = innermost;
+  return allocate(tile.getType(), what, op, /*copies=*/1, innermost);
+}
+
 TileBuffer Realizer::allocate(Type tileType, StringRef what, Operation *op,
-                              int64_t copies) {
+                              int64_t copies, StringAttr innermost) {
   TileBuffer buffer;
   buffer.element = tile::getElement(tileType);
   buffer.dims = tile::getDims(tileType);
@@ -192,12 +205,17 @@ TileBuffer Realizer::allocate(Type tileType, StringRef what, Operation *op,
     return buffer;
   }
   int64_t elements = 1;
-  for (int64_t axis = int64_t(buffer.dims.size()) - 1; axis >= 0; --axis) {
+  auto place = [&](int64_t axis) {
     buffer.strides[axis] = elements;
     int64_t extent = *analysis.dims.extentBound(buffer.dims[axis]);
     if (__builtin_mul_overflow(elements, extent, &elements))
       elements = int64_t(1) << 40;
-  }
+  };
+  if (innermost)
+    place(tile::indexOf(buffer.dims, innermost));
+  for (int64_t axis = int64_t(buffer.dims.size()) - 1; axis >= 0; --axis)
+    if (buffer.dims[axis] != innermost)
+      place(axis);
   int64_t bytes = 0, total = 0;
   if (__builtin_mul_overflow(elements, storageBytes(buffer.element), &bytes) ||
       __builtin_mul_overflow(bytes, copies, &total) || total > largestTile) {
@@ -234,7 +252,7 @@ void Realizer::emitCheck(Value wrong, Error error) {
 //===----------------------------------------------------------------------===//
 
 NestPlan Realizer::plannedNest(const Phase &phase) {
-  NestPlan nest = planNest(phase, planning);
+  NestPlan nest = planNest(phase, planning, layouts);
   if (!nest.pinConflict.empty())
     fail(phase.roots[0].op, "unsupported.pin",
          "a schedule pin cannot be honoured: " + nest.pinConflict);
@@ -300,6 +318,16 @@ void Realizer::packOperand(Value operand, const TileBuffer &buffer) {
 
 void Realizer::runPhase(const Phase &phase) {
   NestPlan nest = plannedNest(phase);
+  if (!phase.epilogue.empty() && !nest.epilogue) {
+    // What follows is a loop of its own.
+    Phase first = phase, next;
+    next.roots = std::exchange(first.epilogue, {});
+    first.keepsResult = true;
+    rootSpace(next.roots[0], next.kept, next.reduced);
+    runPhase(first);
+    runPhase(next);
+    return;
+  }
   Value packed;
   if (nest.packedOperand >= 0 && !checksOnly) {
     Operation *op = phase.roots[0].op;
@@ -331,6 +359,8 @@ void Realizer::materializeInto(Value tile, const TileBuffer &buffer) {
   Operation *op = tile.getDefiningOp();
   bool isEvaluated = op && isDeferred(op) && !old;
   if (!isEvaluated && old) {
+    if (old->pointer == buffer.pointer)
+      return;
     // A plain copy between two buffers of the same shape.
     b.create<LLVM::MemcpyOp>(emit.loc, buffer.pointer, old->pointer,
                              buffer.size(emit),
@@ -346,7 +376,7 @@ void Realizer::materializeInto(Value tile, const TileBuffer &buffer) {
 
 void Realizer::runBlock(Block &block, tile::ParallelOp only, Value first,
                         Value last) {
-  for (const Step &step : planSteps(block, planning)) {
+  for (const Step &step : analysis.phases.schedule(block)) {
     if (only && step.immediate && isa<tile::ParallelOp>(step.immediate)) {
       if (step.immediate == only)
         runParallel(only, first, last);
@@ -434,6 +464,31 @@ void Realizer::evaluateYield(Operation *yield,
   }
 }
 
+/// What reduces, contracts or branches writes its results where the yield wants
+/// them: no copy is made.
+void Realizer::runYielding(Block &block, ArrayRef<TileBuffer> destinations,
+                           SmallVectorImpl<Value> &scalarResults) {
+  Operation *yield = block.getTerminator();
+  SmallVector<Value> placed;
+  ArrayRef<TileBuffer> next = destinations;
+  for (Value yielded : yield->getOperands()) {
+    if (!isTile(yielded))
+      continue;
+    Operation *op = yielded.getDefiningOp();
+    if (op && op->getBlock() == &block &&
+        isa<tile::ReduceOp, tile::ContractOp, tile::IfOp>(op) &&
+        llvm::count(yield->getOperands(), yielded) == 1) {
+      wanted[yielded] = next.front();
+      placed.push_back(yielded);
+    }
+    next = next.drop_front();
+  }
+  runBlock(block);
+  evaluateYield(yield, destinations, scalarResults);
+  for (Value value : placed)
+    wanted.erase(value);
+}
+
 template <typename Loop> void Realizer::runLoop(Loop op) {
   // A carried tile has two buffers: the body reads one and writes the other,
   // and the two swap.
@@ -458,6 +513,7 @@ template <typename Loop> void Realizer::runLoop(Loop op) {
   }
   auto loop = b.create<scf::ForOp>(
       emit.loc, emit.index(0), extent(op.getDimAttr()), emit.index(1), inits);
+  loop->setAttr(blocksAttribute, b.getUnitAttr());
   auto bind = [&](ValueRange targets, ValueRange carried) {
     ValueRange scalarValues = carried.take_front(scalarCount);
     ValueRange pointers = carried.drop_front(scalarCount);
@@ -481,7 +537,6 @@ template <typename Loop> void Realizer::runLoop(Loop op) {
       b.setInsertionPointToEnd(loop.getBody());
     setScalar(block.getArgument(0), loop.getInductionVar());
     bind(block.getArguments().drop_front(), loop.getRegionIterArgs());
-    runBlock(block);
     ValueRange pointers = loop.getRegionIterArgs().drop_front(scalarCount);
     SmallVector<TileBuffer> destinations;
     SmallVector<Value> yielded, swapped;
@@ -492,7 +547,7 @@ template <typename Loop> void Realizer::runLoop(Loop op) {
       swapped.push_back(pointers[2 * number + 1]);
       swapped.push_back(pointers[2 * number]);
     }
-    evaluateYield(block.getTerminator(), destinations, yielded);
+    runYielding(block, destinations, yielded);
     llvm::append_range(yielded, swapped);
     if (!inits.empty())
       b.create<scf::YieldOp>(emit.loc, yielded);
@@ -500,12 +555,39 @@ template <typename Loop> void Realizer::runLoop(Loop op) {
   bind(op.getResults(), loop.getResults());
 }
 
+/// Runs the region that a constant condition chooses, as if it stood alone.
+void Realizer::runDecidedIf(tile::IfOp op, Region &taken) {
+  if (taken.empty())
+    return;
+  runBlock(taken.front());
+  for (auto [result, yielded] : llvm::zip(
+           op.getResults(), taken.front().getTerminator()->getOperands())) {
+    if (!isTile(result)) {
+      setScalar(result, scalar(yielded));
+      continue;
+    }
+    if (!findBuffer(yielded)) {
+      const TileBuffer buffer = allocateFor(result, "branch", op);
+      materializeInto(yielded, buffer);
+      setBuffer(result, buffer);
+      continue;
+    }
+    const TileBuffer buffer = *findBuffer(yielded);
+    setBuffer(result, buffer);
+    if (StringAttr layout = layouts.lookup(yielded))
+      layouts[result] = layout;
+  }
+}
+
 void Realizer::runIf(tile::IfOp op) {
+  if (APInt decided; matchPattern(op.getCondition(), m_ConstantInt(&decided)))
+    return runDecidedIf(op, decided.isZero() ? op.getElseRegion()
+                                             : op.getThenRegion());
   SmallVector<Type> scalarTypes;
   SmallVector<TileBuffer> tiles;
   for (Value result : op.getResults()) {
     if (isTile(result)) {
-      tiles.push_back(allocate(result.getType(), "branch", op));
+      tiles.push_back(allocateFor(result, "branch", op));
       setBuffer(result, tiles.back());
     } else {
       scalarTypes.push_back(result.getType());
@@ -522,9 +604,8 @@ void Realizer::runIf(tile::IfOp op) {
       b.setInsertionPoint(&target->back());
     else
       b.setInsertionPointToEnd(target);
-    runBlock(region.front());
     SmallVector<Value> yielded;
-    evaluateYield(region.front().getTerminator(), tiles, yielded);
+    runYielding(region.front(), tiles, yielded);
     if (!hasYield)
       b.create<scf::YieldOp>(emit.loc, yielded);
   };

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "realize/cpu/combination.h"
+#include "realize/cpu/realize.h"
 
 #include <limits>
 
@@ -132,6 +133,18 @@ void Realizer::runTreeFold(tile::FoldOp op) {
 void Realizer::runFold(tile::FoldOp op) {
   if (op.getOrder() == tile::Order::Tree)
     return runTreeFold(op);
+  if (constantExtent(op.getDimAttr()) == 0) {
+    for (auto [init, result] : llvm::zip(op.getInits(), op.getResults())) {
+      if (!isTile(init)) {
+        setScalar(result, scalar(init));
+        continue;
+      }
+      TileBuffer initial = allocate(init.getType(), "fold", op);
+      materializeInto(init, initial);
+      setBuffer(result, initial);
+    }
+    return;
+  }
   bool isRight = op.getOrder() == tile::Order::Right;
   Block &body = op.getBody().front(), &combine = op.getCombine().front();
   unsigned count = op.getInits().size();
@@ -153,6 +166,7 @@ void Realizer::runFold(tile::FoldOp op) {
   Value size = extent(op.getDimAttr());
   auto loop =
       b.create<scf::ForOp>(emit.loc, emit.index(0), size, emit.index(1), inits);
+  loop->setAttr(blocksAttribute, b.getUnitAttr());
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToEnd(loop.getBody());
@@ -161,9 +175,8 @@ void Realizer::runFold(tile::FoldOp op) {
       position = b.create<arith::SubIOp>(
           emit.loc, emit.add(size, emit.index(-1)), position);
     setScalar(body.getArgument(0), position);
-    runBlock(body);
     SmallVector<Value> contributed;
-    evaluateYield(body.getTerminator(), contribution, contributed);
+    runYielding(body, contribution, contributed);
     ValueRange carried = loop.getRegionIterArgs();
     unsigned accSide = isRight ? count : 0, newSide = isRight ? 0 : count;
     size_t scalarNumber = 0, tileNumber = 0;
@@ -180,7 +193,6 @@ void Realizer::runFold(tile::FoldOp op) {
         setScalar(fresh, contributed[scalarNumber++]);
       }
     }
-    runBlock(combine);
     SmallVector<TileBuffer> destinations;
     SmallVector<Value> yielded, swapped;
     for (size_t i = 0; i < current.size(); ++i) {
@@ -190,7 +202,7 @@ void Realizer::runFold(tile::FoldOp op) {
       swapped.append(
           {carried[scalarCount + 2 * i + 1], carried[scalarCount + 2 * i]});
     }
-    evaluateYield(combine.getTerminator(), destinations, yielded);
+    runYielding(combine, destinations, yielded);
     llvm::append_range(yielded, swapped);
     b.create<scf::YieldOp>(emit.loc, yielded);
   }

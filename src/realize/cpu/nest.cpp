@@ -343,15 +343,17 @@ NestEmitter::State NestEmitter::mergeStates(ValueRange x, ValueRange y) {
 
 void NestEmitter::emitReduction() {
   bool isVector = vectorLevel >= int(keptLevels);
+  if (plan.prefetchesRows)
+    prefetchRows();
   int64_t count = copies();
   if (isVector) {
     lanes = plan.lanes;
     int64_t extent = *r.constantExtent(vectorDim);
-    count = extent >= plan.lanes * plan.unroll ? plan.unroll : 1;
+    count = rows * (extent >= plan.lanes * plan.unroll ? plan.unroll : 1);
   }
   States states;
   for (copy = 0; copy < count; ++copy)
-    states.push_back(initialState(!isVector || copy == 0));
+    states.push_back(initialState(!isVector || sumsRows() || copy == 0));
   copy = 0;
   for (unsigned level = keptLevels; level < levels.size(); ++level)
     levels[level].anchor = nullptr;
@@ -379,8 +381,8 @@ void NestEmitter::emitReducedLevel(unsigned level, States &states) {
     emitBlockedSum(level, groups, states);
   else
     loop(level, 0, groups, group, plan.unroll, &states, inner);
-  // The rest uses the first partial result only.
-  States first{states[0]};
+  // The rest uses the first partial result only; rows of sums have one each.
+  States first = sumsRows() ? states : States{states[0]};
   auto innerFirst = [&] { emitReducedLevel(level + 1, first); };
   loop(level, groups * group, single, plan.lanes, 1, &first, innerFirst);
   if (plan.tail == TailForm::Mask && tail > 0) {
@@ -388,7 +390,7 @@ void NestEmitter::emitReducedLevel(unsigned level, States &states) {
     loop(level, extent - tail, 1, plan.lanes, 1, &first, innerFirst);
     mask = {};
   }
-  states[0] = first[0];
+  std::move(first.begin(), first.end(), states.begin());
 }
 
 /// A contraction whose reduced dimension is done in blocks: all results take
@@ -490,7 +492,9 @@ void NestEmitter::emitBlockedSum(unsigned level, int64_t groups,
 void NestEmitter::finishReduction(States &states) {
   bool isVector = vectorLevel >= int(keptLevels);
   if (isVector) {
-    while (states.size() > 1) {
+    if (sumsRows())
+      finishRows(states);
+    while (!sumsRows() && states.size() > 1) {
       States merged;
       for (size_t i = 0; i + 1 < states.size(); i += 2)
         merged.push_back(mergeStates(states[i], states[i + 1]));
@@ -500,7 +504,8 @@ void NestEmitter::finishReduction(States &states) {
     }
     bool isSequential = llvm::any_of(
         accumulators, [](const auto &a) { return a && a->isSequential(); });
-    for (int64_t half = isSequential ? 0 : lanes / 2; half >= 1; half /= 2) {
+    for (int64_t half = isSequential || sumsRows() ? 0 : lanes / 2; half >= 1;
+         half /= 2) {
       SmallVector<int32_t> order(lanes);
       for (int64_t lane = 0; lane < lanes; ++lane)
         order[lane] = lane < half ? lane + half : lane;
@@ -509,8 +514,9 @@ void NestEmitter::finishReduction(States &states) {
         upper.push_back(emit.shuffle(part, order));
       states[0] = mergeStates(states[0], upper);
     }
-    for (Value &part : states[0])
-      part = emit.extract(part, 0);
+    if (!sumsRows())
+      for (Value &part : states[0])
+        part = emit.extract(part, 0);
     lanes = 1;
     int64_t extent = *r.constantExtent(vectorDim);
     int64_t tail = extent % plan.lanes;
@@ -599,8 +605,7 @@ void NestEmitter::run() {
     if (root.kind != Root::Kind::Materialize)
       return false;
     if (!r.findBuffer(root.value))
-      r.setBuffer(root.value,
-                  r.allocate(root.value.getType(), "kept", root.op));
+      r.setBuffer(root.value, r.allocateFor(root.value, "kept", root.op));
     // A value computed by an earlier phase is read from its own buffer.
     if (root.op && isDeferred(root.op))
       evaluatedHere.insert(root.value);
@@ -612,8 +617,12 @@ void NestEmitter::run() {
   for (const Root &root : phase->roots) {
     if (!keep(root) && root.op && !isDone)
       for (Value result : root.op->getResults())
-        if (isa<RankedTensorType>(result.getType()))
-          r.setBuffer(result, r.allocate(result.getType(), "result", root.op));
+        if (isa<RankedTensorType>(result.getType())) {
+          // Rows of sums come side by side.
+          if (sumsRows() && hasFreeLayout(result) && !r.isWanted(result))
+            r.layouts[result] = levels[tileLevel].dim;
+          r.setBuffer(result, r.allocateFor(result, "result", root.op));
+        }
     accumulators.push_back(makeAccumulator(root, emit.target));
   }
   if (plan.transposes)

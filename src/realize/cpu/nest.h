@@ -167,6 +167,14 @@ private:
   void finishReduction(States &states);
   void emitEpilogue();
   void emitRoot(const Root &root);
+  /// Whether several rows are summed up along the lanes at once.
+  bool sumsRows() const {
+    return plan.tileRows > 1 && vectorLevel >= int(keptLevels);
+  }
+  State addUpRows(States states);
+  void finishRows(States &states);
+  void prefetchRows();
+  void prefetchRow(const Access &access, mlir::Value row);
   mlir::ValueRange slice(mlir::ValueRange state, unsigned accumulator);
   State initialState(bool isFirst);
   State mergeStates(mlir::ValueRange a, mlir::ValueRange b);

@@ -44,7 +44,7 @@ void Realizer::runParallel(tile::ParallelOp op, Value first, Value last) {
   Value total = emit.index(1);
   for (Attribute dim : op.getDims())
     total = emit.mul(total, extent(cast<StringAttr>(dim)));
-  std::vector<Step> steps = planSteps(op.getBody().front(), planning);
+  std::vector<Step> steps = analysis.phases.schedule(op.getBody().front());
   GridPlan order;
   // Only the grids that are stages of their own: the others' programs do not
   // stand in the plan one by one.

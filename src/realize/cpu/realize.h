@@ -55,6 +55,12 @@ Result<RealizedKernel> realizeForCpu(const Planning &planning,
 /// Marks branches that are taken but for the last programs of a grid.
 inline constexpr llvm::StringLiteral usualAttr = "tessera.usual";
 
+/// For pricing: marks prefetches of what the same program reads later.
+inline constexpr llvm::StringLiteral soonAttribute = "tessera.soon";
+
+/// For pricing: marks loops of a program over blocks of what it works on.
+inline constexpr llvm::StringLiteral blocksAttribute = "tessera.blocks";
+
 /// For pricing. On an scf.if whose regions do the same, one of them for
 /// programs that touch no edge: the share of these. On an scf.for that ends
 /// early in programs at an edge: how often its body runs, on average over all

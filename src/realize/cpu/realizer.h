@@ -14,6 +14,7 @@
 //   fold.cpp        folds over computed contributions
 //   heap.cpp        memory for tiles whose extents nothing bounds
 //   nest.cpp        emits the loop nest of a phase
+//   rows.cpp        contractions that have partial sums in their lanes
 //   values.cpp      values of tiles at the coordinates of a nest
 //   access.cpp      addresses, bounds and masks of loads and stores
 //   accumulate.cpp  reductions, scans and contractions inside a nest
@@ -37,7 +38,8 @@
 
 namespace tessera {
 
-/// A tile kept in memory, row-major in the order of its dimensions.
+/// A tile kept in memory, row-major in the order of its dimensions unless
+/// another one is the innermost (Realizer::allocate).
 struct TileBuffer {
   mlir::Value pointer;
   mlir::Type element;
@@ -125,9 +127,19 @@ public:
   mlir::Value checkPointer() const { return scratch; }
 
   /// Memory for `copies` tiles of the given type, TileBuffer::spacing apart:
-  /// scratch, or the heap where an extent has no bound.
+  /// scratch, or the heap where an extent has no bound. Elements along
+  /// `innermost` are adjacent; where it is null, those along the last
+  /// dimension.
   TileBuffer allocate(mlir::Type tileType, llvm::StringRef what,
-                      mlir::Operation *op, int64_t copies = 1);
+                      mlir::Operation *op, int64_t copies = 1,
+                      mlir::StringAttr innermost = {});
+  /// Memory for a tile that a nest computes: where its yield wants it, else
+  /// scratch in the layout that is planned for it.
+  TileBuffer allocateFor(mlir::Value tile, llvm::StringRef what,
+                         mlir::Operation *op);
+  bool isWanted(mlir::Value tile) const { return wanted.contains(tile); }
+  /// The layouts of the tiles that have been allocated.
+  Layouts layouts;
   mlir::Value allocateBytes(int64_t bytes, llvm::StringRef what);
   int64_t scratchBytes() const { return scratchSize; }
   /// Frees what came from the heap; true if anything may have, in which case
@@ -189,6 +201,11 @@ private:
                       mlir::Operation *op, int64_t copies);
   void emitReshapeChecks(mlir::Block &block);
   void runIf(tile::IfOp op);
+  void runDecidedIf(tile::IfOp op, mlir::Region &taken);
+  /// Runs a block and evaluates the tiles that it yields into `destinations`
+  /// (in order of the tile-valued operands); collects its scalars.
+  void runYielding(mlir::Block &block, llvm::ArrayRef<TileBuffer> destinations,
+                   llvm::SmallVectorImpl<mlir::Value> &scalarResults);
   void evaluateYield(mlir::Operation *yield,
                      llvm::ArrayRef<TileBuffer> destinations,
                      llvm::SmallVectorImpl<mlir::Value> &scalarResults);
@@ -205,6 +222,8 @@ private:
   int64_t scratchSize = 64;
   llvm::DenseMap<mlir::Value, mlir::Value> scalars;
   llvm::DenseMap<mlir::Value, TileBuffer> buffers;
+  /// Where the results of operations that are still to be run are wanted.
+  llvm::DenseMap<mlir::Value, TileBuffer> wanted;
   llvm::DenseMap<mlir::Value, mlir::Value> viewPointers;
   llvm::DenseMap<std::pair<unsigned, unsigned>, mlir::Value> viewStrides;
   llvm::StringMap<mlir::Value> extents;

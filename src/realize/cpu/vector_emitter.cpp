@@ -314,12 +314,12 @@ void VectorEmitter::maskedStore(Value value, Value pointer, Value mask,
               alignment);
 }
 
-void VectorEmitter::prefetch(Value pointer, bool isStored) {
+Operation *VectorEmitter::prefetch(Value pointer, bool isStored) {
   // Into the nearest of the caches for data.
   constexpr int nearest = 3, ofData = 1;
-  b.create<LLVM::Prefetch>(loc, pointer, b.getI32IntegerAttr(isStored),
-                           b.getI32IntegerAttr(nearest),
-                           b.getI32IntegerAttr(ofData));
+  return b.create<LLVM::Prefetch>(loc, pointer, b.getI32IntegerAttr(isStored),
+                                  b.getI32IntegerAttr(nearest),
+                                  b.getI32IntegerAttr(ofData));
 }
 
 Value VectorEmitter::load(Value pointer, Type storage, int64_t lanes,

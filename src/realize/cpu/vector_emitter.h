@@ -92,7 +92,7 @@ public:
 
   /// Asks for the cache line of an address, which need not be mapped, to be
   /// loaded or stored to.
-  void prefetch(mlir::Value pointer, bool isStored);
+  mlir::Operation *prefetch(mlir::Value pointer, bool isStored);
 
   /// The type elements of `storage` have in memory and when loaded.
   mlir::Type memoryType(mlir::Type storage);
