@@ -19,7 +19,8 @@
 //   accumulate.cpp  reductions, scans and contractions inside a nest
 //   combination.cpp ordered trees, and scans that need a reduction per element
 //   lines.cpp       loops over the lines of a buffer
-//   sort.cpp        sorting
+//   sort.cpp        sorting and selection
+//   sort_network.cpp  the exchanges of a sort
 //
 //===----------------------------------------------------------------------===//
 
