@@ -5,20 +5,12 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "kernels/gelu.h"
 #include "kernels/kernels.h"
 
 #include "tessera/dsl.h"
 
 namespace tessera::kernels {
-
-// GELU is x sigmoid(2 z) with 2 z = x (slope + cube x^2), which is the tanh
-// form 0.5 x (1 + tanh z) with z = sqrt(2 / pi) (x + 0.044715 x^3).
-static constexpr double slope = 2 * 0.7978845608028653558798921198687637;
-static constexpr double cube = slope * 0.044715;
-
-static Tile gelu(const Tile &x) {
-  return x * sigmoid(x * (slope + cube * (x * x)));
-}
 
 Kernel geluResidual() {
   return kernel(
@@ -40,11 +32,11 @@ Kernel geluPair() {
         for (auto row : parallel(rows)) {
           Tile v = load(x(row, cols));
           Tile square = v * v;
-          Tile s = sigmoid(v * (slope + cube * square));
+          Tile s = sigmoid(v * (geluSlope + geluCube * square));
           // s (1 - s) vanishes long before |v| reaches 32; from there on the
           // polynomial beside it is kept from overflowing.
           Tile near = max(min(v, 32), -32);
-          Tile steepness = slope + (3 * cube) * (near * near);
+          Tile steepness = geluSlope + (3 * geluCube) * (near * near);
           store(y(row, cols), v * s);
           store(dy(row, cols), s + s * (1 - s) * v * steepness);
         }

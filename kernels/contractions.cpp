@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "kernels/gelu.h"
 #include "kernels/kernels.h"
 
 #include "tessera/dsl.h"
@@ -47,6 +48,43 @@ Kernel gemmAffineLeaky() {
           store(c(i, j), max(z, slope * z));
         }
       });
+}
+
+/// Of the setting `activation`, whose values table.cpp names.
+static Tile activated(const Tile &z, int64_t activation) {
+  switch (activation) {
+  case 1:
+    return max(z, 0);
+  case 2:
+    return gelu(z);
+  case 3:
+    return z * sigmoid(z);
+  default:
+    return z;
+  }
+}
+
+Kernel gemmEpilogue() {
+  return kernel("gemm_epilogue",
+                "a, b, bias, residual, c, scale = 1, activation = 0",
+                [](View<const Float, 2> a, View<const Float, 2> b,
+                   OptionalView<const Float, 1> bias,
+                   OptionalView<const Float, 2> residual, View<Float, 2> c,
+                   Scalar<Float> scale, Const<int64_t> activation) {
+                  Dim m = dim("m", c.extent(0)), n = dim("n", c.extent(1));
+                  Dim k = dim("k", a.extent(1));
+                  Blocks down = blocks(m, tunable("block_m", {64, 128, 32}));
+                  Blocks across = blocks(n, tunable("block_n", {64, 32, 128}));
+                  for (auto [i, j] : parallel(down, across)) {
+                    Tile z = contract(load(a(i, k)), load(b(k, j)), k) * scale;
+                    if (bias.present())
+                      z = z + load(bias(j));
+                    Tile y = activated(z, activation);
+                    if (residual.present())
+                      y = y + load(residual(i, j));
+                    store(c(i, j), y);
+                  }
+                });
 }
 
 Kernel bmm() {

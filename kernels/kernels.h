@@ -54,7 +54,20 @@ Kernel rope();
 // contractions.cpp
 Kernel gemm();
 Kernel gemmAffineLeaky();
+Kernel gemmEpilogue();
 Kernel bmm();
+
+// quantized.cpp
+Kernel gemmQ8();
+Kernel gemmQ4();
+
+// ordering.cpp
+Kernel sort();
+Kernel topK();
+
+// convolutions.cpp
+Kernel conv2d();
+Kernel depthwiseConv2d();
 
 // attention.cpp
 Kernel attention();

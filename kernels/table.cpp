@@ -10,6 +10,7 @@
 #include "kernels/kernels.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace tessera::kernels {
 
@@ -106,6 +107,14 @@ std::vector<Operator> makeTable() {
                    {"loss", rows}}),
       rowOperator("cumsum", "running sum along cols", cumsum,
                   {{"x", matrix}, {"y", matrix}}),
+      rowOperator("sort", "elements along cols in order, and where they stood",
+                  sort,
+                  {{"x", matrix}, {"values", matrix}, {"indices", matrix}}),
+      otherOperator("top_k", "the first k of sort, the largest first", topK,
+                    {"rows", "cols", "k"}, {1024, 4096, 32},
+                    {{"x", matrix},
+                     {"values", {"rows", "k"}},
+                     {"indices", {"rows", "k"}}}),
       otherOperator("embedding", "y[t] = table[ids[t]]", embedding,
                     {"tokens", "vocab", "cols"}, {1024, 32000, 1024},
                     {{"ids", {"tokens"}, Content::Index, "vocab"},
@@ -120,11 +129,47 @@ std::vector<Operator> makeTable() {
       otherOperator("gemm_affine_leaky", "affine_leaky(a b)", gemmAffineLeaky,
                     {"m", "n", "k"}, {256, 256, 256},
                     {{"a", {"m", "k"}}, {"b", {"k", "n"}}, {"c", {"m", "n"}}}),
+      otherOperator("gemm_epilogue", "activation(scale a b + bias) + residual",
+                    gemmEpilogue, {"m", "n", "k"}, {256, 256, 256},
+                    {{"a", {"m", "k"}},
+                     {"b", {"k", "n"}},
+                     {"bias", {"n"}},
+                     {"residual", {"m", "n"}},
+                     {"c", {"m", "n"}}}),
       otherOperator("bmm", "c = a b for each batch", bmm,
                     {"batch", "m", "n", "k"}, {8, 64, 64, 64},
                     {{"a", {"batch", "m", "k"}, Content::Values, {}, "trans_a"},
                      {"b", {"batch", "k", "n"}, Content::Values, {}, "trans_b"},
                      {"c", {"batch", "m", "n"}}}),
+      otherOperator("gemm_q8", "c = scale_a scale_b a b, i32 sums of i8",
+                    gemmQ8, {"m", "n", "k"}, {256, 256, 256},
+                    {{"a", {"m", "k"}},
+                     {"b", {"k", "n"}},
+                     {"scale_a", {"m"}},
+                     {"scale_b", {"n"}},
+                     {"c", {"m", "n"}}}),
+      otherOperator("gemm_q4",
+                    "c = a ((b - zeros) scales), 4 bits and groups along k",
+                    gemmQ4, {"m", "n", "k", "group"}, {256, 256, 256, 64},
+                    {{"a", {"m", "k"}},
+                     {"b", {"k/2", "n"}},
+                     {"scales", {"k/group", "n"}},
+                     {"zeros", {"k/group", "n"}},
+                     {"c", {"m", "n"}}}),
+      otherOperator("conv2d", "sums of windows of an image times filters",
+                    conv2d, {"n", "c", "h", "w", "f", "kh", "kw"},
+                    {1, 32, 56, 56, 64, 3, 3},
+                    {{"x", {"n", "c", "h", "w"}},
+                     {"w", {"f", "c", "kh", "kw"}},
+                     {"bias", {"f"}},
+                     {"y", {"n", "f", "oh", "ow"}}}),
+      otherOperator("depthwise_conv2d", "conv2d of each channel by itself",
+                    depthwiseConv2d, {"n", "c", "h", "w", "kh", "kw"},
+                    {1, 64, 56, 56, 3, 3},
+                    {{"x", {"n", "c", "h", "w"}},
+                     {"w", {"c", "kh", "kw"}},
+                     {"bias", {"c"}},
+                     {"y", {"n", "c", "oh", "ow"}}}),
       otherOperator("attention",
                     "softmax(scale q k^T) v; grouped heads, causal, masked",
                     attention, {"b", "hq", "hkv", "q", "k", "d", "dv"},
@@ -137,9 +182,21 @@ std::vector<Operator> makeTable() {
                      {"o", {"b", "hq", "q", "dv"}},
                      {"lse", {"b", "hq", "q"}}}),
   };
+  constexpr int64_t farthest = 1 << 20;
   for (Operator &op : table) {
     if (op.name == "rope")
       op.evenDim = "cols";
+    if (op.name == "gemm_epilogue")
+      op.ranges = {{"activation", 0, 3, {"none", "relu", "gelu", "silu"}}};
+    if (op.name == "gemm_q4") {
+      op.evenDim = "group";
+      op.multipleDim = "k";
+      op.multipleOf = "group";
+    }
+    if (op.name.ends_with("conv2d"))
+      op.ranges = {{"stride", 1, farthest},
+                   {"pad", 0, farthest},
+                   {"dilation", 1, farthest}};
     if (op.name == "attention") {
       op.multipleDim = "hq";
       op.multipleOf = "hkv";
@@ -160,12 +217,39 @@ int64_t extentOf(const Dims &dims, std::string_view name) {
   return found == dims.end() ? 0 : found->second;
 }
 
-int64_t axisExtent(const Dims &dims, std::string_view axis) {
+int64_t integerOf(const Settings &constants, std::string_view name,
+                  int64_t otherwise) {
+  auto found = constants.find(name);
+  if (found == constants.end())
+    return otherwise;
+  return std::visit([](auto value) { return static_cast<int64_t>(value); },
+                    found->second);
+}
+
+/// How many places a window has on an axis of an image.
+int64_t windowPlaces(int64_t extent, int64_t window,
+                     const Settings &constants) {
+  if (window == 0)
+    return 0;
+  int64_t reach = (window - 1) * integerOf(constants, "dilation", 1) + 1;
+  int64_t room = extent + 2 * integerOf(constants, "pad", 0) - reach;
+  return room < 0 ? 0 : room / integerOf(constants, "stride", 1) + 1;
+}
+
+int64_t axisExtent(const Dims &dims, const Settings &constants,
+                   std::string_view axis) {
   if (axis == "1")
     return 1;
-  if (axis.ends_with("/2"))
-    return extentOf(dims, axis.substr(0, axis.size() - 2)) / 2;
-  return extentOf(dims, axis);
+  if (axis == "oh")
+    return windowPlaces(extentOf(dims, "h"), extentOf(dims, "kh"), constants);
+  if (axis == "ow")
+    return windowPlaces(extentOf(dims, "w"), extentOf(dims, "kw"), constants);
+  size_t slash = axis.find('/');
+  if (slash == axis.npos)
+    return extentOf(dims, axis);
+  std::string_view by = axis.substr(slash + 1);
+  int64_t divisor = by == "2" ? 2 : extentOf(dims, by);
+  return divisor == 0 ? 0 : extentOf(dims, axis.substr(0, slash)) / divisor;
 }
 
 } // namespace
@@ -187,6 +271,52 @@ const ArrayInfo *findArray(const Operator &op, std::string_view name) {
     if (array.name == name)
       return &array;
   return nullptr;
+}
+
+const ConstantRange *findRange(const Operator &op, std::string_view constant) {
+  for (const ConstantRange &range : op.ranges)
+    if (range.name == constant)
+      return &range;
+  return nullptr;
+}
+
+std::optional<int64_t> namedValue(const Operator &op, std::string_view constant,
+                                  std::string_view word) {
+  const ConstantRange *range = findRange(op, constant);
+  if (!range)
+    return std::nullopt;
+  auto found = std::find(range->names.begin(), range->names.end(), word);
+  if (found == range->names.end())
+    return std::nullopt;
+  return range->low + (found - range->names.begin());
+}
+
+Result<void> checkSettings(const Operator &op, const Settings &settings) {
+  for (const auto &[name, value] : settings) {
+    const ConstantRange *range = findRange(op, name);
+    if (!range)
+      continue;
+    double number = std::visit(
+        [](auto given) { return static_cast<double>(given); }, value);
+    if (number == std::floor(number) &&
+        number >= static_cast<double>(range->low) &&
+        number <= static_cast<double>(range->high))
+      continue;
+    std::string expected = "a whole number from " + std::to_string(range->low) +
+                           " to " + std::to_string(range->high);
+    for (std::string_view word : range->names)
+      expected +=
+          (word == range->names.front() ? ": " : ", ") + std::string(word);
+    return Error{
+        ErrorFamily::Usage,
+        "usage.set",
+        "operator '" + std::string(op.name) + "': '" + name + "' is " +
+            std::visit([](auto given) { return std::to_string(given); },
+                       value) +
+            ", expected " + expected,
+        {}};
+  }
+  return {};
 }
 
 Result<void> checkDims(const Operator &op, const Dims &dims) {
@@ -226,7 +356,7 @@ std::vector<int64_t> arrayExtents(const ArrayInfo &array, const Dims &dims,
                                   const Settings &constants) {
   std::vector<int64_t> extents;
   for (std::string_view axis : array.axes)
-    extents.push_back(axisExtent(dims, axis));
+    extents.push_back(axisExtent(dims, constants, axis));
   auto swap = constants.find(array.swappedBy);
   if (swap != constants.end() && extents.size() >= 2 &&
       std::visit([](auto value) { return value != 0; }, swap->second))

@@ -18,6 +18,7 @@
 #include "tessera/dsl/kernel.h"
 
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -44,12 +45,22 @@ enum class Content : uint8_t {
 
 struct ArrayInfo {
   std::string_view name;
-  /// The extent of each axis: a dimension, "dimension/2" or "1".
+  /// The extent of each axis: a dimension, "1", "dimension/2",
+  /// "dimension/other dimension", or "oh" and "ow": those of an image on which
+  /// windows were laid.
   std::vector<std::string_view> axes;
   Content content = Content::Values;
   std::string_view limit = {};
   /// The constant that, when true, swaps the last two axes; empty for none.
   std::string_view swappedBy = {};
+};
+
+/// What a constant that is an integer may be.
+struct ConstantRange {
+  std::string_view name;
+  int64_t low = 0, high = 0;
+  /// Where the values have names, those of low, low + 1 and so on.
+  std::vector<std::string_view> names = {};
 };
 
 struct Operator {
@@ -70,7 +81,19 @@ struct Operator {
   std::string_view evenDim = {};
   /// A dimension whose extent must be a multiple of another's.
   std::string_view multipleDim = {}, multipleOf = {};
+  /// Constants whose values have names or limits.
+  std::vector<ConstantRange> ranges = {};
 };
+
+/// A constant's range; null for one that has none.
+const ConstantRange *findRange(const Operator &op, std::string_view constant);
+
+/// The value of a constant that a word names; std::nullopt for none.
+std::optional<int64_t> namedValue(const Operator &op, std::string_view constant,
+                                  std::string_view word);
+
+/// Fails (family Usage) when a constant has a value out of its range.
+Result<void> checkSettings(const Operator &op, const Settings &settings);
 
 /// All operators, in the order in which they are listed to users.
 std::span<const Operator> operators();

@@ -72,8 +72,15 @@ json settingsJson(const kernels::Settings &settings) {
   return result;
 }
 
-Result<kernels::Settings> settingsFrom(const json &values) {
+/// The operator may not exist; it may have names for values.
+Result<kernels::Settings> settingsFrom(const json &values,
+                                       const kernels::Operator *op) {
   kernels::Settings settings;
+  auto named = [&](const std::string &name, const json &value) {
+    return op && value.is_string()
+               ? kernels::namedValue(*op, name, value.get<std::string>())
+               : std::nullopt;
+  };
   for (const auto &[name, value] : values.items()) {
     if (value.is_boolean())
       settings.emplace(name, Constant(int64_t(value.get<bool>())));
@@ -81,6 +88,8 @@ Result<kernels::Settings> settingsFrom(const json &values) {
       settings.emplace(name, Constant(value.get<int64_t>()));
     else if (value.is_number_float())
       settings.emplace(name, Constant(value.get<double>()));
+    else if (auto number = named(name, value))
+      settings.emplace(name, Constant(*number));
     else
       return usage(fmt::format("setting '{}' is {}, expected a number", name,
                                shownValue(value)));
@@ -210,7 +219,8 @@ Result<RowSpec> RowSpec::fromJson(const json &source) {
     row.dims.emplace(name, extent.get<int64_t>());
   }
   if (source.contains("settings")) {
-    Result<kernels::Settings> settings = settingsFrom(source["settings"]);
+    Result<kernels::Settings> settings = settingsFrom(
+        source["settings"], kernels::findOperator(row.operatorName));
     if (!settings)
       return usage(fmt::format("operator '{}': {}", row.operatorName,
                                settings.error().message));

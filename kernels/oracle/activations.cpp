@@ -13,6 +13,7 @@
 
 #include "kernels/oracle/arguments.h"
 #include "kernels/oracle/families.h"
+#include "kernels/oracle/gelu.h"
 
 namespace tessera::oracle {
 namespace {
@@ -36,12 +37,8 @@ struct Chain {
   }
 };
 
-struct ValueAndSlope {
-  Bounded value;
-  Bounded slope;
-};
+} // namespace
 
-/// GELU and, if wanted, its derivative.
 ValueAndSlope gelu(const Bounded &input, bool wantsSlope,
                    const Arithmetic &rules) {
   auto constant = [&](long double c) {
@@ -69,8 +66,6 @@ ValueAndSlope gelu(const Bounded &input, bool wantsSlope,
   result.slope = either(sigmoidSlope.value, tanhSlope.value);
   return result;
 }
-
-} // namespace
 
 Result<OracleResult> geluResidual(const OracleArgs &args) {
   Inputs inputs(args);

@@ -103,6 +103,19 @@ double Inputs::scalar(std::string_view name, double otherwise) const {
   return found == args.scalars.end() ? otherwise : found->second;
 }
 
+int64_t Inputs::dim(std::string_view name) {
+  auto found = args.dims.find(name);
+  if (found != args.dims.end())
+    return found->second;
+  if (!firstError)
+    firstError = Error{ErrorFamily::Launch,
+                       "oracle.bad-input",
+                       "dimension '" + std::string(name) +
+                           "' is missing; the operator needs it",
+                       {}};
+  return 0;
+}
+
 OracleResult resultOf(std::string name, OracleOutput output) {
   OracleResult result;
   result.emplace(std::move(name), std::move(output));

@@ -60,6 +60,8 @@ public:
 
   double scalar(std::string_view name, double otherwise) const;
   bool flag(std::string_view name) const { return scalar(name, 0) != 0; }
+  /// The extent of a dimension that no input has.
+  int64_t dim(std::string_view name);
 
   /// Notes a problem of an argument unless there is one already.
   void fail(std::string_view name, std::string_view problem);

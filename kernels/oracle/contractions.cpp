@@ -7,6 +7,7 @@
 
 #include "kernels/oracle/arguments.h"
 #include "kernels/oracle/families.h"
+#include "kernels/oracle/gelu.h"
 #include "kernels/oracle/products.h"
 
 namespace tessera::oracle {
@@ -111,6 +112,55 @@ Result<OracleResult> gemmAffineLeaky(const OracleArgs &args) {
   forEachSum(a, b, /*batch=*/0, args,
              [&](int64_t row, int64_t col, const bounded::Summation &sum) {
                c.place(row * b.cols() + col, leaky(sum.finishContraction()));
+             });
+  return resultOf("c", c.take());
+}
+
+/// By the number of the setting `activation`: none, relu, gelu, silu.
+static Bounded activated(const Bounded &z, int64_t activation,
+                         const Arithmetic &rules) {
+  switch (activation) {
+  case 1:
+    return max(z, Bounded::exact(0));
+  case 2:
+    return gelu(z, /*wantsSlope=*/false, rules).value;
+  case 3:
+    return mul(z, sigmoid(z, rules), rules);
+  default:
+    return z;
+  }
+}
+
+Result<OracleResult> gemmEpilogue(const OracleArgs &args) {
+  Inputs inputs(args);
+  Floats aData = inputs.floats("a", 2), bData = inputs.floats("b", 2);
+  Operand a{aData, false}, b{bData, false};
+  if (!inputs.error() && a.cols() != b.rows())
+    inputs.fail("b", "has contraction extent " + std::to_string(b.rows()) +
+                         ", expected " + std::to_string(a.cols()) +
+                         " as 'a' has");
+  bool hasBias = inputs.has("bias"), hasResidual = inputs.has("residual");
+  Floats bias, residual;
+  if (hasBias)
+    bias = inputs.floatsOf("bias", {b.cols()});
+  if (hasResidual)
+    residual = inputs.floatsOf("residual", {a.rows(), b.cols()});
+  if (inputs.error())
+    return *inputs.error();
+  const Arithmetic &rules = args.arithmetic;
+  Bounded scale = bounded::parameter(inputs.scalar("scale", 1), rules);
+  auto activation = static_cast<int64_t>(inputs.scalar("activation", 0));
+  FloatOutput c(args, {a.rows(), b.cols()});
+  forEachSum(a, b, /*batch=*/0, args,
+             [&](int64_t row, int64_t col, const bounded::Summation &sum) {
+               Bounded product = sum.finishContraction();
+               Bounded z = hasBias
+                               ? fma(product, scale, bias.bounded(col), rules)
+                               : mul(product, scale, rules);
+               Bounded y = activated(z, activation, rules);
+               if (hasResidual)
+                 y = add(y, residual.bounded(row, col), rules);
+               c.place(row * b.cols() + col, y);
              });
   return resultOf("c", c.take());
 }

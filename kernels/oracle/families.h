@@ -53,7 +53,20 @@ Result<OracleResult> rope(const OracleArgs &args);
 // contractions.cpp
 Result<OracleResult> gemm(const OracleArgs &args);
 Result<OracleResult> gemmAffineLeaky(const OracleArgs &args);
+Result<OracleResult> gemmEpilogue(const OracleArgs &args);
 Result<OracleResult> bmm(const OracleArgs &args);
+
+// quantized.cpp
+Result<OracleResult> gemmQ8(const OracleArgs &args);
+Result<OracleResult> gemmQ4(const OracleArgs &args);
+
+// ordering.cpp
+Result<OracleResult> sort(const OracleArgs &args);
+Result<OracleResult> topK(const OracleArgs &args);
+
+// convolutions.cpp
+Result<OracleResult> conv2d(const OracleArgs &args);
+Result<OracleResult> depthwiseConv2d(const OracleArgs &args);
 
 // attention.cpp
 Result<OracleResult> attention(const OracleArgs &args);

@@ -47,6 +47,8 @@ struct OracleArgs {
   /// By parameter name; flags are 0 or 1. Absent ones take the operator's
   /// default.
   std::map<std::string, double, std::less<>> scalars;
+  /// Extents by dimension; needed where no input has the dimension.
+  std::map<std::string, int64_t, std::less<>> dims;
   /// The storage type of the floating inputs and outputs.
   DType dtype = DType::F32;
   /// How the execution under test may compute.

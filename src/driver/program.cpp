@@ -18,7 +18,7 @@
 #include "interp/interpreter.h"
 #include "realize/cpu/realize.h"
 #include "support/launch_errors.h"
-#include "tessera/device.h"
+#include "tessera/pool.h"
 
 #include "llvm/Support/raw_ostream.h"
 
@@ -290,7 +290,7 @@ Result<CompiledKernel> Program::compile(const CompileRequest &given) const {
     return complete.error();
   CompileRequest &request = *complete;
   if (request.threads <= 0)
-    request.threads = cpuDevice().threads;
+    request.threads = defaultTaskPool().threads();
   std::vector<TunableCandidate> tunables;
   Result<OwningOpRef<ModuleOp>> tuned = withTunables(*state, request, tunables);
   if (!tuned)

@@ -65,9 +65,16 @@ private:
         continue;
       }
       int64_t factor = 1;
-      if (dim.ends_with("/2")) {
-        dim.remove_suffix(2);
-        factor = 2;
+      if (size_t slash = dim.find('/'); slash != dim.npos) {
+        std::string_view by = dim.substr(slash + 1);
+        dim = dim.substr(0, slash);
+        auto divisor = dims.find(by);
+        if (by == "2")
+          factor = 2;
+        else if (divisor != dims.end() && divisor->second > 0)
+          factor = divisor->second;
+        else
+          continue; // The other arrays say more.
       }
       auto known = dims.find(dim);
       if (known == dims.end()) {

@@ -42,6 +42,7 @@ Result<oracle::OracleResult> CompiledOperator::State::runOracle() const {
   oracle::OracleArgs args;
   args.dtype = request.dtype;
   args.arithmetic = arithmetic(request.dtype);
+  args.dims = dims;
   args.pool = pool;
   args.threads = threads;
   std::vector<Argument> views = initialArguments();

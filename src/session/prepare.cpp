@@ -42,6 +42,9 @@ static Result<TraceOptions> traceOptions(const kernels::Operator &op,
                              op.name, name(request.dtype),
                              fmt::join(known, ", ")));
   }
+  if (Result<void> status = kernels::checkSettings(op, request.settings);
+      !status)
+    return status.error();
   options.present = request.present;
   for (const auto &[name, tensor] : request.inputs)
     if (isOptional(op, name))

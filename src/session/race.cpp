@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "session/placement.h"
 #include "session/state.h"
 #include "support/timing.h"
 
@@ -37,64 +38,6 @@ struct Runner {
         return status.error();
     return static_cast<double>(support::nowNanoseconds() - start);
   }
-};
-
-/// Copies of arrays whose places in a page differ: arrays that end at guard
-/// pages have equal ones, and a core takes a load for one from a store to the
-/// other whose address differs in its upper bits alone.
-class Placement {
-public:
-  explicit Placement(const std::vector<Argument> &originals)
-      : placed(originals) {
-    std::vector<Piece> pieces;
-    size_t bytes = page;
-    for (const Argument &argument : originals) {
-      const auto *view = std::get_if<TensorRef>(&argument);
-      if (!view)
-        continue;
-      std::optional<ByteRange> range = reachableBytes(*view);
-      auto *from = static_cast<char *>(view->data) + (range ? range->begin : 0);
-      // Arrays that share memory go on sharing it.
-      auto shared =
-          std::find_if(pieces.begin(), pieces.end(), [&](const Piece &piece) {
-            return from >= piece.from && from < piece.from + piece.size;
-          });
-      if (shared != pieces.end()) {
-        pieces.push_back(
-            {from, 0, shared->to + static_cast<size_t>(from - shared->from)});
-        continue;
-      }
-      size_t size = range ? static_cast<size_t>(range->end - range->begin) : 0;
-      bytes = (bytes + page - 1) / page * page + pieces.size() * step % page;
-      pieces.push_back({from, size, bytes});
-      bytes += size + page;
-    }
-    memory.resize(bytes + page);
-    size_t misfit = reinterpret_cast<uintptr_t>(memory.data()) % page;
-    char *start = memory.data() + (misfit ? page - misfit : 0);
-    size_t number = 0;
-    for (Argument &argument : placed) {
-      auto *view = std::get_if<TensorRef>(&argument);
-      if (!view)
-        continue;
-      const Piece &piece = pieces[number++];
-      std::memcpy(start + piece.to, piece.from, piece.size);
-      view->data =
-          start + piece.to + (static_cast<char *>(view->data) - piece.from);
-    }
-  }
-
-  const std::vector<Argument> &arguments() const { return placed; }
-
-private:
-  static constexpr size_t page = 4096, step = 1088;
-  struct Piece {
-    const char *from;
-    size_t size, to;
-  };
-
-  std::vector<Argument> placed;
-  std::vector<char> memory;
 };
 
 } // namespace

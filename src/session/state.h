@@ -95,8 +95,6 @@ private:
   /// The first race or broken promise as an error that names the kernel.
   Result<void> judgeFindings(const InterpretReport &report) const;
   Result<void> time(const RunValues &values, RunResult &result);
-  /// Gives written arrays the elements that they had before the launch.
-  void restore();
   /// Whether a launch may begin with elements of the user in a written array.
   bool accumulates(const RunValues &values) const;
   Result<void> verify(RunResult &result);

@@ -69,7 +69,19 @@ std::optional<Number> parseNumber(const std::string &text) {
   return number;
 }
 
-Result<kernels::Settings> parseSettings(const std::vector<std::string> &texts) {
+/// ", or one of none, relu" for a constant whose values have names.
+std::string describeNames(const kernels::Operator *op,
+                          const std::string &constant) {
+  const kernels::ConstantRange *range =
+      op ? kernels::findRange(*op, constant) : nullptr;
+  if (!range || range->names.empty())
+    return {};
+  return fmt::format(", or one of {}", fmt::join(range->names, ", "));
+}
+
+/// The operator, if there is one, may have names for values.
+Result<kernels::Settings> parseSettings(const std::vector<std::string> &texts,
+                                        const kernels::Operator *op) {
   Result<std::vector<Assignment>> parsed = assignments("--set", texts, true);
   if (!parsed)
     return parsed.error();
@@ -81,10 +93,16 @@ Result<kernels::Settings> parseSettings(const std::vector<std::string> &texts) {
       settings.emplace(setting.name, *integer);
     else if (auto number = parseNumber<double>(setting.value))
       settings.emplace(setting.name, *number);
+    else if (auto named =
+                 op ? kernels::namedValue(*op, setting.name, setting.value)
+                    : std::nullopt)
+      settings.emplace(setting.name, *named);
     else
-      return usage("set", fmt::format("--set {}={}: expected a number, true or "
-                                      "false",
-                                      setting.name, setting.value));
+      return usage("set",
+                   fmt::format("--set {}={}: expected a number, true or false"
+                               "{}",
+                               setting.name, setting.value,
+                               describeNames(op, setting.name)));
   }
   return settings;
 }
@@ -355,6 +373,14 @@ void addPlanOption(CLI::App &verb, CommonOptions &options) {
       ->type_name("FILE");
 }
 
+void addThreadsOption(CLI::App &verb, CommonOptions &options,
+                      const std::string &help) {
+  verb.add_option("--threads", options.threads,
+                  help + ", at most 4096 (default: TESSERA_THREADS, or all "
+                         "cores)")
+      ->type_name("N");
+}
+
 void addSavePlanOption(CLI::App &verb, CommonOptions &options) {
   verb.add_option("--save-plan", options.savePlan,
                   "write the plan, for --plan; - for standard output")
@@ -429,11 +455,20 @@ Result<Subject> makeSubject(const CommonOptions &options,
   }
   request.isa = *isa;
   request.validate = options.validate;
+  if (!options.threads.empty()) {
+    Result<uint64_t> threads =
+        parseWhole("--threads", options.threads, 1, 4096);
+    if (!threads)
+      return threads.error();
+    request.threads = static_cast<int>(*threads);
+  }
   Result<kernels::Dims> dims = parseDims(options.dims);
   if (!dims)
     return dims.error();
   request.dims = std::move(*dims);
-  Result<kernels::Settings> settings = parseSettings(options.settings);
+  subject.op = kernels::findOperator(options.what);
+  Result<kernels::Settings> settings =
+      parseSettings(options.settings, subject.op);
   if (!settings)
     return settings.error();
   request.settings = std::move(*settings);
@@ -465,7 +500,6 @@ Result<Subject> makeSubject(const CommonOptions &options,
     request.savedPlan = std::move(*plan);
   }
 
-  subject.op = kernels::findOperator(options.what);
   bool isFile = !subject.op && (options.what.ends_with(".mlir") ||
                                 options.what.find('/') != std::string::npos);
   if (!subject.op && !isFile)

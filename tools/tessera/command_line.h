@@ -52,6 +52,7 @@ struct CommonOptions {
   /// Files of a saved plan to apply, and to write.
   std::string plan;
   std::string savePlan;
+  std::string threads;
   bool validate = false;
 };
 
@@ -82,6 +83,10 @@ void addCompileOnlyOptions(CLI::App &verb, CommonOptions &options,
 /// Adds --plan to a verb, and --save-plan.
 void addPlanOption(CLI::App &verb, CommonOptions &options);
 void addSavePlanOption(CLI::App &verb, CommonOptions &options);
+
+/// Adds --threads to a verb.
+void addThreadsOption(CLI::App &verb, CommonOptions &options,
+                      const std::string &help);
 
 struct SubjectOptions {
   /// Nothing is run: accept instruction sets that this machine cannot run.

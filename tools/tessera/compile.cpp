@@ -129,6 +129,7 @@ Action addCompile(CLI::App &app) {
   verb->add_option("-o", options->path, "the file to write")
       ->type_name("PATH")
       ->required();
+  addThreadsOption(*verb, options->common, "threads to plan for");
   addPlanOption(*verb, options->common);
   addSavePlanOption(*verb, options->common);
   verb->footer("Example:\n"

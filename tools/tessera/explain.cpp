@@ -115,6 +115,7 @@ Action addExplain(CLI::App &app) {
   verb->add_flag("--measure", options->measure,
                  "run it, too, on one thread, and show its time beside the "
                  "predicted one");
+  addThreadsOption(*verb, options->common, "threads to plan for");
   addPlanOption(*verb, options->common);
   addSavePlanOption(*verb, options->common);
   verb->footer(

@@ -46,8 +46,13 @@ void printOperator(const kernels::Operator &op) {
   for (size_t i = 0; i < op.dims.size(); ++i)
     append(dims, fmt::format("{}={}", op.dims[i], op.defaultExtents[i]));
   for (const ParameterInfo &parameter : kernel.parameters()) {
+    const kernels::ConstantRange *range =
+        kernels::findRange(op, parameter.name);
     if (parameter.kind == ParameterInfo::Kind::View)
       append(parameter.writable ? outputs : inputs, arrayText(op, parameter));
+    else if (range && !range->names.empty())
+      append(scalars, fmt::format("{}={}", parameter.name,
+                                  fmt::join(range->names, "|")));
     else
       append(scalars,
              parameter.name +
@@ -87,6 +92,9 @@ Json operatorJson(const kernels::Operator &op) {
       std::visit([&](auto value) { entry["default"] = value; },
                  *parameter.defaultValue);
     entry["constant"] = parameter.kind == ParameterInfo::Kind::Constant;
+    if (const auto *range = kernels::findRange(op, parameter.name);
+        range && !range->names.empty())
+      entry["names"] = range->names;
     json["scalars"].push_back(entry);
   }
   for (DType dtype : op.dtypes)

@@ -23,7 +23,6 @@ namespace {
 struct RunOptions {
   CommonOptions common;
   /// As typed; empty for all cores.
-  std::string threadsText;
   std::string seedText = "0";
   int threads = 0;
   uint64_t seed = 0;
@@ -174,13 +173,6 @@ Result<void> readNumbers(RunOptions &options) {
   if (!seed)
     return seed.error();
   options.seed = *seed;
-  if (options.threadsText.empty())
-    return {};
-  Result<uint64_t> threads =
-      parseWhole("--threads", options.threadsText, 1, 4096);
-  if (!threads)
-    return threads.error();
-  options.threads = static_cast<int>(*threads);
   return {};
 }
 
@@ -197,7 +189,7 @@ Result<int> run(RunOptions options) {
   if (!subject)
     return subject.error();
   subject->request.machineFacts = !options.common.json.empty();
-  subject->request.threads = options.threads;
+  options.threads = subject->request.threads;
   Result<session::CompiledOperator> compiled = subject->prepare();
   if (!compiled)
     return compiled.error();
@@ -253,10 +245,7 @@ Action addRun(CLI::App &app) {
                    "cpu, or interp for the reference interpreter")
       ->type_name("cpu|interp")
       ->capture_default_str();
-  verb->add_option("--threads", options->threadsText,
-                   "threads that may take part, at most 4096 (default: all "
-                   "cores)")
-      ->type_name("N");
+  addThreadsOption(*verb, options->common, "threads that may take part");
   verb->add_option("--seed", options->seedText,
                    "seed of the inputs that are not given")
       ->type_name("N")

@@ -305,6 +305,8 @@ Action addTune(CLI::App &app) {
   addCompileOnlyOptions(*verb, options->common,
                         "check indices that depend on data before anything is "
                         "written (on)");
+  addThreadsOption(*verb, options->common,
+                   "threads to plan for and to measure with");
   options->common.validate = true;
   verb->get_option("what")->required(false);
   verb->remove_option(verb->get_option("--json"));

@@ -338,6 +338,66 @@ inline PostOps epilogue(const Request &request, Chain &chain, int64_t m,
   return ops;
 }
 
+/// Sums of i32, scaled by rows and by columns afterwards.
+inline std::unique_ptr<Problem> quantizedProduct(const Request &request) {
+  auto chain = std::make_unique<Chain>();
+  memory::data_type type = typeOf(request.dtype());
+  int64_t m = request.dim("m"), n = request.dim("n"), k = request.dim("k");
+  memory::desc a = dense({m, k}, memory::data_type::s8);
+  memory::desc b = dense({k, n}, memory::data_type::s8);
+  memory::desc c = dense({m, n}, type);
+  PostOps ops;
+  ops.binary(dnnl::algorithm::binary_mul,
+             chain->bind(dense({m, 1}, type), request.array<void>("scale_a")));
+  ops.binary(dnnl::algorithm::binary_mul,
+             chain->bind(dense({1, n}, type), request.array<void>("scale_b")));
+  auto desc = describe<dnnl::matmul>(chain->engine, ops.attributes(), a, b, c);
+  chain->add(
+      dnnl::matmul(desc),
+      ops.with({{DNNL_ARG_SRC, chain->bind(a, request.array<void>("a"))},
+                {DNNL_ARG_WEIGHTS, chain->bind(b, request.array<void>("b"))},
+                {DNNL_ARG_DST, chain->bind(c, request.array<void>("c"))}}));
+  return chain;
+}
+
+/// Of plain arrays, whose layouts oneDNN may not change.
+inline std::unique_ptr<Problem> convolution(const Request &request,
+                                            bool isDepthwise) {
+  auto chain = std::make_unique<Chain>();
+  memory::data_type type = typeOf(request.dtype());
+  int64_t n = request.dim("n"), c = request.dim("c"), h = request.dim("h"),
+          w = request.dim("w"), kh = request.dim("kh"), kw = request.dim("kw");
+  int64_t f = isDepthwise ? c : request.dim("f");
+  auto whole = [&](const char *name, double otherwise) {
+    return static_cast<int64_t>(request.setting(name, otherwise));
+  };
+  int64_t stride = whole("stride", 1), pad = whole("pad", 0),
+          dilation = whole("dilation", 1);
+  auto places = [&](int64_t extent, int64_t window) {
+    return (extent + 2 * pad - (window - 1) * dilation - 1) / stride + 1;
+  };
+  memory::desc x = dense({n, c, h, w}, type);
+  memory::desc filters = isDepthwise ? dense({c, 1, 1, kh, kw}, type)
+                                     : dense({f, c, kh, kw}, type);
+  memory::desc y = dense({n, f, places(h, kh), places(w, kw)}, type);
+  memory::desc bias = request.has("bias") ? dense({f}, type) : memory::desc();
+  memory::dims strides{stride, stride}, pads{pad, pad},
+      dilations{dilation - 1, dilation - 1};
+  auto desc = describe<dnnl::convolution_forward>(
+      chain->engine, {}, prop_kind::forward_inference,
+      dnnl::algorithm::convolution_auto, x, filters, bias, y, strides,
+      dilations, pads, pads);
+  Arguments arguments{
+      {DNNL_ARG_SRC, chain->bind(x, request.array<void>("x"))},
+      {DNNL_ARG_WEIGHTS, chain->bind(filters, request.array<void>("w"))},
+      {DNNL_ARG_DST, chain->bind(y, request.array<void>("y"))}};
+  if (request.has("bias"))
+    arguments.emplace(DNNL_ARG_BIAS,
+                      chain->bind(bias, request.array<void>("bias")));
+  chain->add(dnnl::convolution_forward(desc), std::move(arguments));
+  return chain;
+}
+
 inline std::unique_ptr<Problem> product(const Request &request) {
   auto chain = std::make_unique<Chain>();
   memory::data_type type = typeOf(request.dtype());
@@ -435,6 +495,10 @@ inline std::unique_ptr<Problem> makePrimitives(const Request &request) {
   if (op == "gemm" || op == "bmm" || op == "gemm_affine_leaky" ||
       op == "gemm_epilogue")
     return product(request);
+  if (op == "gemm_q8")
+    return quantizedProduct(request);
+  if (op == "conv2d" || op == "depthwise_conv2d")
+    return convolution(request, /*isDepthwise=*/op != "conv2d");
   if (op == "attention")
     return attention(request);
   throw Unsupported("no primitive, or chain of them, computes " + op);

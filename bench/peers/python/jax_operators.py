@@ -117,6 +117,30 @@ def gemm_epilogue(i, s):
     return z + i["residual"] if "residual" in i else z,
 
 
+def gemm_q8(i, s):
+    total = jnp.matmul(i["a"], i["b"], preferred_element_type=jnp.int32)
+    return total.astype(i["scale_a"].dtype) * i["scale_a"][:, None] \
+        * i["scale_b"],
+
+
+def gemm_q4(i, s):
+    bits = jnp.stack((i["b"] & 15, i["b"] >> 4), 1)
+    bits = bits.reshape(i["scales"].shape[0], -1, i["b"].shape[1])
+    weights = ((bits.astype(i["a"].dtype) - i["zeros"][:, None])
+               * i["scales"][:, None])
+    return i["a"] @ weights.reshape(-1, i["b"].shape[1]),
+
+
+def conv2d(i, s, groups=1):
+    w = i["w"][:, None] if groups > 1 or i["w"].ndim == 3 else i["w"]
+    pad = int(s.get("pad", 0))
+    y = jax.lax.conv_general_dilated(
+        i["x"], w, (int(s.get("stride", 1)),) * 2, ((pad, pad),) * 2,
+        rhs_dilation=(int(s.get("dilation", 1)),) * 2,
+        feature_group_count=groups)
+    return (y + i["bias"][:, None, None] if "bias" in i else y),
+
+
 def sort(i, s):
     order = jnp.argsort(i["x"], 1, stable=True,
                         descending=bool(s.get("descending", 0)))
@@ -176,6 +200,10 @@ OPERATORS = {
     "gemm_affine_leaky": lambda i, s: (
         affine_leaky(jnp.matmul(i["a"], i["b"]), s),),
     "bmm": lambda i, s: (jnp.matmul(*operands(i, s)),),
+    "gemm_q8": gemm_q8,
+    "gemm_q4": gemm_q4,
+    "conv2d": conv2d,
+    "depthwise_conv2d": lambda i, s: conv2d(i, s, i["x"].shape[1]),
     "attention": attention,
     "sort": sort,
     "top_k": top_k,

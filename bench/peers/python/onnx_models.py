@@ -180,6 +180,20 @@ def gemm_epilogue(s, inputs):
     return "\n".join(lines)
 
 
+def conv2d(s, inputs, dims, groups):
+    pad, stride = int(s.get("pad", 0)), int(s.get("stride", 1))
+    dilation = int(s.get("dilation", 1))
+    bias = ", bias" if "bias" in inputs else ""
+    form = (f"Conv<pads = [{pad}, {pad}, {pad}, {pad}], "
+            f"strides = [{stride}, {stride}], group = {groups}, "
+            f"dilations = [{dilation}, {dilation}]>")
+    if groups == 1:
+        return f"y = {form}(x, w{bias})"
+    return (f"shape = Constant<value = int64[4] {{{dims['c']}, 1, "
+            f"{dims['kh']}, {dims['kw']}}}>()\n"
+            f"filters = Reshape(w, shape)\ny = {form}(x, filters{bias})")
+
+
 def top_k(k, largest):
     """Of equal values the first comes first, so this sorts too."""
     return (f"count = Constant<value = int64[1] {{{k}}}>()\n"
@@ -236,6 +250,8 @@ def body(request, fused):
         "gemm_affine_leaky": lambda: (
             "p = MatMul(a, b)\n" + affine_leaky("p", "c", s)),
         "gemm_epilogue": lambda: gemm_epilogue(s, inputs),
+        "conv2d": lambda: conv2d(s, inputs, dims, 1),
+        "depthwise_conv2d": lambda: conv2d(s, inputs, dims, dims["c"]),
         "attention": lambda: attention(s, inputs, dims, fused),
         "sort": lambda: top_k(dims["cols"], s.get("descending", 0)),
         "top_k": lambda: top_k(int(s["k"]), s.get("largest", 1)),

@@ -21,7 +21,7 @@ from python.problem import (ACTIVATIONS, Unsupported, choice, dtypes,
 
 TYPES = {"f64": torch.float64, "f32": torch.float32, "f16": torch.float16,
          "bf16": torch.bfloat16, "i64": torch.int64, "i32": torch.int32,
-         "bool": torch.bool}
+         "i8": torch.int8, "u8": torch.uint8, "bool": torch.bool}
 
 
 def rms_norm(i, s):
@@ -126,6 +126,33 @@ def gemm_epilogue(i, s):
     return z + i["residual"] if "residual" in i else z,
 
 
+def gemm_q8(i, s):
+    total = torch._int_mm(i["a"], i["b"]).to(i["scale_a"].dtype)
+    return total * i["scale_a"][:, None] * i["scale_b"],
+
+
+def gemm_q4(i, s):
+    """Weights in memory between two operators: PyTorch's own kernels for 4
+    bits take weights in packed layouts."""
+    bits = torch.stack((i["b"] & 15, i["b"] >> 4), 1).flatten(0, 1)
+    groups = i["scales"].shape[0]
+    weights = bits.to(i["a"].dtype).view(groups, -1, bits.shape[1])
+    weights = (weights - i["zeros"][:, None]) * i["scales"][:, None]
+    return i["a"] @ weights.flatten(0, 1),
+
+
+def conv2d(i, s):
+    return F.conv2d(i["x"], i["w"], i.get("bias"), int(s.get("stride", 1)),
+                    int(s.get("pad", 0)), int(s.get("dilation", 1))),
+
+
+def depthwise_conv2d(i, s):
+    channels = i["x"].shape[1]
+    return F.conv2d(i["x"], i["w"][:, None], i.get("bias"),
+                    int(s.get("stride", 1)), int(s.get("pad", 0)),
+                    groups=channels),
+
+
 def affine_leaky(x, s):
     return F.leaky_relu(x * s.get("scale", 0.375) + s.get("shift", -0.25),
                         s.get("slope", 0.1))
@@ -158,6 +185,10 @@ OPERATORS = {
     "embedding": lambda i, s: (F.embedding(i["ids"], i["table"]),),
     "gemm": gemm,
     "gemm_epilogue": gemm_epilogue,
+    "gemm_q8": gemm_q8,
+    "gemm_q4": gemm_q4,
+    "conv2d": conv2d,
+    "depthwise_conv2d": depthwise_conv2d,
     "gemm_affine_leaky": lambda i, s: (
         affine_leaky(torch.mm(i["a"], i["b"]), s),),
     "bmm": lambda i, s: (torch.bmm(*gemm_operands(i, s)),),
@@ -220,7 +251,7 @@ DIRECT = {
 # arrays are narrower. A chain of operators would round after each.
 WHOLE = {"copy", "add", "transpose", "row_sum", "row_max", "row_mean", "col_sum",
          "arg_max", "softmax", "layer_norm", "rms_norm", "cumsum", "embedding",
-         "bmm", "attention", "sort", "top_k"}
+         "bmm", "attention", "sort", "top_k", "conv2d", "depthwise_conv2d"}
 
 
 def widened(function, operator, dtype):
@@ -241,6 +272,7 @@ def widened(function, operator, dtype):
 
 NOTES = {
     "masked_softmax": "a row where nothing is visible gives NaN",
+    "gemm_q4": "weights are dequantized into memory first",
 }
 
 

@@ -22,7 +22,8 @@
 //   lines.cpp       loops over the lines of a buffer
 //   squares.cpp     values with lanes along either of two levels
 //   transpose.cpp   transposing a square of vectors
-//   sort.cpp        sorting
+//   sort.cpp        sorting and selection
+//   sort_network.cpp  the exchanges of a sort
 //
 //===----------------------------------------------------------------------===//
 

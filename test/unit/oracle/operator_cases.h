@@ -50,6 +50,27 @@ inline void makeArguments(Call &call, std::string_view op, int64_t rows,
     array("b", {cols, 5});
     array("c0", {rows, 5});
     call.args.scalars["beta"] = 0.5;
+  } else if (op == "gemm_epilogue") {
+    array("a", {rows, cols});
+    array("b", {cols, 5});
+    array("bias", {5});
+    array("residual", {rows, 5});
+    call.args.scalars["scale"] = 0.75;
+    call.args.scalars["activation"] = 3;
+  } else if (op == "gemm_q4") {
+    array("a", {rows, 2 * cols});
+    std::vector<int64_t> bytes;
+    for (int64_t i = 0; i < cols * 5; ++i)
+      bytes.push_back(i * 37 % 256);
+    call.integers("b", DType::U8, {cols, 5}, bytes);
+    normal("scales", {2, 5});
+    normal("zeros", {2, 5});
+  } else if (op == "conv2d") {
+    array("x", {1, 2, rows, cols});
+    array("w", {3, 2, 2, 3});
+    array("bias", {3});
+    call.args.scalars["pad"] = 1;
+    call.args.scalars["stride"] = 2;
   } else if (op == "bmm") {
     array("a", {2, rows, cols});
     array("b", {2, 5, cols});
@@ -127,6 +148,30 @@ std::vector<double> attentionOutput(const Call &call,
   return o;
 }
 
+/// Of stride 2 and padding 1, on windows of 2 x 3.
+template <typename T>
+std::vector<double> convolved(const Call &call, int64_t rows, int64_t cols,
+                              const Reference<T> &kernel) {
+  std::vector<double> x = call.get("x"), w = call.get("w"),
+                      bias = call.get("bias"), y;
+  for (int64_t f = 0; f < 3; ++f)
+    for (int64_t i = 0; i < rows / 2 + 1; ++i)
+      for (int64_t j = 0; j < (cols - 1) / 2 + 1; ++j) {
+        std::vector<T> window;
+        for (int64_t c = 0; c < 2; ++c)
+          for (int64_t row = 2 * i - 1; row < 2 * i + 1; ++row)
+            for (int64_t col = 2 * j - 1; col < 2 * j + 2; ++col) {
+              bool inside = row >= 0 && row < rows && col >= 0 && col < cols;
+              window.push_back(inside ? static_cast<T>(x[static_cast<size_t>(
+                                            (c * rows + row) * cols + col)])
+                                      : T(0));
+            }
+        y.push_back(kernel.dot(window, rowOf<T>(w, f, 12)) +
+                    static_cast<T>(bias[static_cast<size_t>(f)]));
+      }
+  return y;
+}
+
 /// The reference kernel's outputs, before they are rounded to storage.
 template <typename T>
 Outputs runReference(const Call &call, std::string_view op, int64_t rows,
@@ -150,6 +195,42 @@ Outputs runReference(const Call &call, std::string_view op, int64_t rows,
         out["c"].push_back(kernel.dot(row, column) +
                            T(0.5) * c0[static_cast<size_t>(i * 5 + j)]);
       }
+    return out;
+  }
+  if (op == "gemm_epilogue") {
+    std::vector<T> a = vectorOf("a"), b = vectorOf("b");
+    std::vector<T> bias = vectorOf("bias"), residual = vectorOf("residual");
+    for (int64_t i = 0; i < rows; ++i)
+      for (size_t j = 0; j < 5; ++j) {
+        std::vector<T> column;
+        for (int64_t k = 0; k < cols; ++k)
+          column.push_back(b[static_cast<size_t>(k) * 5 + j]);
+        std::vector<T> row(a.begin() + i * cols, a.begin() + (i + 1) * cols);
+        T z = T(0.75) * kernel.dot(row, column) + bias[j];
+        out["c"].push_back(z * kernel.sigmoid(z) +
+                           residual[static_cast<size_t>(i) * 5 + j]);
+      }
+    return out;
+  }
+  if (op == "gemm_q4") {
+    std::vector<double> a = call.get("a");
+    std::vector<T> scales = vectorOf("scales"), zeros = vectorOf("zeros");
+    std::vector<int64_t> bytes = call.getIntegers("b");
+    for (int64_t i = 0; i < rows; ++i)
+      for (int64_t j = 0; j < 5; ++j) {
+        std::vector<T> column;
+        for (int64_t k = 0; k < 2 * cols; ++k) {
+          int64_t byte = bytes[static_cast<size_t>(k / 2 * 5 + j)];
+          auto at = static_cast<size_t>(k / cols * 5 + j);
+          T bits = static_cast<T>(k % 2 ? byte / 16 : byte % 16);
+          column.push_back((bits - zeros[at]) * scales[at]);
+        }
+        out["c"].push_back(kernel.dot(rowOf<T>(a, i, 2 * cols), column));
+      }
+    return out;
+  }
+  if (op == "conv2d") {
+    out["y"] = convolved(call, rows, cols, kernel);
     return out;
   }
   if (op == "bmm") {

@@ -26,7 +26,8 @@ constexpr std::string_view operators[] = {
     "add_rms_norm",  "gelu_residual", "gelu_pair",
     "sigmoid_pair",  "swiglu",        "rope",
     "cross_entropy", "cumsum",        "gemm",
-    "bmm",           "attention",
+    "bmm",           "attention",     "gemm_epilogue",
+    "gemm_q4",       "conv2d",
 };
 
 template <typename T>
@@ -178,6 +179,9 @@ constexpr WrongCase wrongCases[] = {
     {"cumsum", Fault::DropTail},
     {"gemm", Fault::DropTail},
     {"bmm", Fault::DropTail},
+    {"gemm_epilogue", Fault::DropTail},
+    {"gemm_q4", Fault::DropTail},
+    {"conv2d", Fault::DropTail},
     {"attention", Fault::DropTail},
     {"row_sum", Fault::DropTail, ValueClass::Normal, DType::F64},
     {"row_sum", Fault::DropTail, ValueClass::Normal, DType::BF16},

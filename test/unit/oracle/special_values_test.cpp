@@ -54,6 +54,55 @@ TEST(OracleEdges, EmptyReductionsGiveTheIdentity) {
   expectValues(runX("cumsum", {0, 4}, {}), "y", {});
 }
 
+TEST(OracleEdges, SortsAreStableAndNanIsLargest) {
+  Call call(DType::F32);
+  call.floats("x", {1, 6}, {2, nan, 0.0, 2, -0.0, inf});
+  oracle::OracleResult rising = call.expected("sort");
+  expectValues(rising, "values", {0, 0, 2, 2, inf, nan});
+  EXPECT_EQ(rising["indices"].integers,
+            (std::vector<int64_t>{2, 4, 0, 3, 5, 1}));
+  call.args.scalars["descending"] = 1;
+  EXPECT_EQ(call.expected("sort")["indices"].integers,
+            (std::vector<int64_t>{1, 5, 0, 3, 2, 4}));
+  call.args.dims["k"] = 2;
+  EXPECT_EQ(call.expected("top_k")["indices"].integers,
+            (std::vector<int64_t>{1, 5}));
+  call.args.scalars["largest"] = 0;
+  call.args.dims["k"] = 8;
+  oracle::OracleResult least = call.expected("top_k");
+  expectValues(least, "values", {0, 0, 2, 2, inf, nan, 0, 0});
+  EXPECT_EQ(least["indices"].integers,
+            (std::vector<int64_t>{2, 4, 0, 3, 5, 1, -1, -1}));
+}
+
+TEST(OracleEdges, BytesAreMultipliedExactly) {
+  Call call(DType::F32);
+  call.integers("a", DType::I8, {1, 3}, {-128, 127, 1});
+  call.integers("b", DType::I8, {3, 2}, {-128, 2, 127, 0, 3, -5});
+  call.floats("scale_a", {1}, {0.5});
+  call.floats("scale_b", {2}, {2, 4});
+  expectValues(call.expected("gemm_q8"), "c",
+               {16384 + 16129 + 3, 2 * (-256.0 - 5)});
+}
+
+TEST(OracleEdges, LowNibblesComeFirst) {
+  Call call(DType::F32);
+  call.floats("a", {1, 2}, {1, 100});
+  call.integers("b", DType::U8, {1, 1}, {0x5a});
+  call.floats("scales", {1, 1}, {2});
+  call.floats("zeros", {1, 1}, {8});
+  expectValues(call.expected("gemm_q4"), "c", {2.0 * (10 - 8) - 600});
+}
+
+TEST(OracleEdges, PaddingCounts) {
+  Call call(DType::F32);
+  call.floats("x", {1, 1, 1, 2}, {1, 2});
+  call.floats("w", {1, 1, 1, 2}, {inf, 3});
+  call.args.scalars["pad"] = 1;
+  expectValues(call.expected("conv2d"), "y",
+               {nan, nan, nan, nan, inf, inf, nan, nan, nan});
+}
+
 TEST(OracleEdges, EmptyNormsAndContractions) {
   Call norm(DType::F32);
   norm.floats("x", {3, 0}, {});

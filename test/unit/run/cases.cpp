@@ -124,9 +124,16 @@ Dims smallDims(const Operator &op) {
   size_t next = 0;
   for (std::string_view name : op.dims) {
     bool isMinor = name == "b" || name == "batch" || name == op.multipleOf;
-    dims.emplace(name, isMinor ? 1 : small[next++ % std::size(small)]);
+    bool isWindow = name == "kh" || name == "kw";
+    dims.emplace(name, isMinor    ? 1
+                       : isWindow ? 2
+                                  : small[next++ % std::size(small)]);
   }
   return admissible(op, dims);
+}
+
+std::string_view longDim(const Operator &op) {
+  return op.dims.back() == "kw" ? "w" : op.dims.back();
 }
 
 static Dims with(Dims dims, std::string_view name, int64_t extent) {
@@ -185,10 +192,16 @@ double work(const Operator &op, const Dims &dims) {
   auto extent = [&](std::string_view name) {
     return static_cast<double>(dims.find(name)->second);
   };
-  if (op.name == "gemm")
-    return extent("m") * extent("n") * extent("k") / 4;
-  if (op.name == "bmm")
-    return extent("batch") * extent("m") * extent("n") * extent("k") / 4;
+  if (dims.count("m"))
+    return (dims.count("batch") ? extent("batch") : 1) * extent("m") *
+           extent("n") * extent("k") / 4;
+  if (dims.count("kh")) {
+    double places = 1;
+    for (int64_t size : kernels::arrayExtents(op.arrays.back(), dims))
+      places *= static_cast<double>(size);
+    return places * (dims.count("f") ? extent("c") : 1) * extent("kh") *
+           extent("kw") / 4;
+  }
   if (op.name == "attention")
     return extent("b") * extent("hq") * extent("q") * extent("k") *
            (extent("d") + extent("dv") + 8) / 16;

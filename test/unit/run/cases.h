@@ -94,6 +94,10 @@ kernels::Dims admissible(const kernels::Operator &op, kernels::Dims dims);
 /// Small odd extents for every dimension.
 kernels::Dims smallDims(const kernels::Operator &op);
 
+/// The dimension that vectors run along: the last one, or the width of an image
+/// on which windows are laid.
+std::string_view longDim(const kernels::Operator &op);
+
 /// One dimension at an edge extent, the others small and odd.
 std::vector<kernels::Dims> singleSweeps(const kernels::Operator &op,
                                         int64_t lanes);

@@ -58,8 +58,13 @@ protected:
         dims.find(name)->second = 99;
     else if (op.name == "embedding")
       dims = {{"tokens", 4001}, {"vocab", 97}, {"cols", 129}};
-    else
-      dims = {{"rows", 391}, {"cols", 1537}};
+    else if (dims.count("kh"))
+      for (const char *name : {"c", "h", "w"})
+        dims.find(name)->second = 29;
+    else {
+      dims.find("rows")->second = 391;
+      dims.find("cols")->second = 1537;
+    }
     return admissible(op, dims);
   }
 

@@ -134,6 +134,51 @@ TEST_P(Options, GemmOntoItself) {
   run("gemm", gemm);
 }
 
+TEST_P(Options, EpiloguesOfGemm) {
+  for (int64_t activation = 0; activation < 4; ++activation)
+    for (int form = 0; form < 4; ++form)
+      for (DType dtype : {DType::F32, DType::BF16}) {
+        RunRequest gemm = request(
+            "gemm_epilogue", {{"m", 5}, {"n", lanes() + 3}, {"k", 9}}, dtype);
+        gemm.settings["activation"] = activation;
+        if (form & 1)
+          gemm.present.push_back("bias");
+        if (form & 2)
+          gemm.present.push_back("residual");
+        if (form == 3)
+          gemm.settings["scale"] = 0.375;
+        run("gemm_epilogue", gemm,
+            {ValueClass::Normal, ValueClass::SprinkledNan,
+             ValueClass::SprinkledInfinity, ValueClass::NegativeInfinity});
+      }
+}
+
+TEST_P(Options, SumsOfBytesWrap) {
+  // 2^17 products of -128 and -128 are 2^31.
+  const int64_t k = int64_t(1) << 17;
+  if (GetParam().backend == session::Backend::Interpreter)
+    GTEST_SKIP() << "takes long";
+  std::vector<int64_t> least(static_cast<size_t>(k), -128);
+  Array a = integers(DType::I8, {1, k}, least);
+  Array b = integers(DType::I8, {k, 1}, least);
+  RunRequest gemm = request("gemm_q8", {});
+  gemm.inputs.emplace("a", a.view());
+  gemm.inputs.emplace("b", b.view());
+  run("gemm_q8", gemm, {ValueClass::Normal});
+}
+
+TEST_P(Options, GroupsOfGemmQ4) {
+  for (int64_t group : {2, 6, 32})
+    for (int64_t groups : {0, 1, 3})
+      for (DType dtype : {DType::F32, DType::F16})
+        run("gemm_q4", request("gemm_q4",
+                               {{"m", 3},
+                                {"n", lanes() + 5},
+                                {"k", group * groups},
+                                {"group", group}},
+                               dtype));
+}
+
 TEST_P(Options, BmmForms) {
   for (bool transA : {false, true})
     for (bool transB : {false, true})
@@ -144,6 +189,109 @@ TEST_P(Options, BmmForms) {
         bmm.settings["trans_b"] = transB;
         run("bmm", bmm);
       }
+}
+
+//===----------------------------------------------------------------------===//
+// Order
+//===----------------------------------------------------------------------===//
+
+TEST_P(Options, SortForms) {
+  for (bool descending : {false, true})
+    for (int64_t cols :
+         {int64_t{2}, lanes() + 1, int64_t{63}, int64_t{64}, int64_t{65},
+          int64_t{127}, int64_t{200}, int64_t{257}, int64_t{1027}})
+      for (DType dtype : {DType::F32, DType::F64}) {
+        RunRequest sorted =
+            request("sort", {{"rows", 3}, {"cols", cols}}, dtype);
+        sorted.settings["descending"] = descending;
+        run("sort", sorted,
+            {ValueClass::Normal, ValueClass::SprinkledNan,
+             ValueClass::SprinkledInfinity, ValueClass::SignedZeros,
+             ValueClass::Integers});
+      }
+}
+
+TEST_P(Options, TopKForms) {
+  for (bool largest : {false, true})
+    for (int64_t k : {0, 1, 2, 16, 63})
+      for (int64_t cols :
+           {int64_t{1}, int64_t{40}, int64_t{257}, int64_t{2049}})
+        for (DType dtype : {DType::F32, DType::F64}) {
+          RunRequest best =
+              request("top_k", {{"rows", 2}, {"cols", cols}, {"k", k}}, dtype);
+          best.settings["largest"] = largest;
+          run("top_k", best,
+              {ValueClass::Normal, ValueClass::SprinkledNan,
+               ValueClass::SprinkledInfinity, ValueClass::SignedZeros,
+               ValueClass::Integers});
+        }
+}
+
+// Each element replaces one of the best, or none does.
+TEST_P(Options, TopKOfSortedRows) {
+  for (bool rising : {false, true})
+    for (bool largest : {false, true}) {
+      constexpr int64_t cols = 3001;
+      Result<Array> x = Array::allocate(DType::F32, {2, cols});
+      ASSERT_TRUE(x);
+      kernels::forEachElement(x->view(), [&](void *address, int64_t linear) {
+        double number = static_cast<double>(linear % cols) - 1500;
+        kernels::storeFloatElement(DType::F32, address,
+                                   rising ? number : -number);
+      });
+      RunRequest best = request("top_k", {{"k", 17}});
+      best.dims = {{"rows", 2}, {"cols", cols}, {"k", 17}};
+      best.inputs.emplace("x", x->view());
+      best.settings["largest"] = largest;
+      run("top_k", best, {ValueClass::Normal});
+    }
+}
+
+//===----------------------------------------------------------------------===//
+// Convolutions
+//===----------------------------------------------------------------------===//
+
+TEST_P(Options, ConvolutionForms) {
+  for (const char *name : {"conv2d", "depthwise_conv2d"})
+    for (int64_t stride : {1, 2, 3})
+      for (int64_t pad : {0, 1, 4})
+        for (int64_t dilation : {1, 2}) {
+          bool isDepthwise = name != std::string("conv2d");
+          if (isDepthwise && dilation > 1)
+            continue;
+          Dims dims{{"n", 2},           {"c", 3},  {"h", 5},
+                    {"w", lanes() + 4}, {"kh", 3}, {"kw", 2}};
+          if (!isDepthwise)
+            dims["f"] = 5;
+          RunRequest conv =
+              request(name, dims, stride == 2 ? DType::BF16 : DType::F32);
+          conv.settings["stride"] = stride;
+          conv.settings["pad"] = pad;
+          if (!isDepthwise)
+            conv.settings["dilation"] = dilation;
+          if (pad > 0)
+            conv.present = {"bias"};
+          run(name, conv,
+              {ValueClass::Normal, ValueClass::SprinkledNan,
+               ValueClass::SprinkledInfinity});
+        }
+}
+
+TEST_P(Options, ConstantsOutOfRangeAreRefused) {
+  RunRequest conv = request("conv2d", {});
+  conv.settings["stride"] = int64_t(0);
+  auto compiled =
+      session::CompiledOperator::create(*kernels::findOperator("conv2d"), conv);
+  ASSERT_FALSE(compiled.ok());
+  EXPECT_EQ(compiled.error().code, "usage.set") << compiled.error().str();
+  RunRequest gemm = request("gemm_epilogue", {});
+  gemm.settings["activation"] = int64_t(4);
+  compiled = session::CompiledOperator::create(
+      *kernels::findOperator("gemm_epilogue"), gemm);
+  ASSERT_FALSE(compiled.ok());
+  EXPECT_NE(compiled.error().message.find("none, relu, gelu, silu"),
+            std::string::npos)
+      << compiled.error().str();
 }
 
 //===----------------------------------------------------------------------===//
@@ -291,7 +439,7 @@ TEST_P(Options, TiersOfEveryOperator) {
     for (Tier tier : {Tier::Strict, Tier::Fast})
       for (DType dtype : {DType::F32, DType::BF16}) {
         Dims dims = smallDims(op);
-        dims.find(op.dims.back())->second = 2 * lanes() + 4;
+        dims.find(longDim(op))->second = 2 * lanes() + 4;
         RunRequest tiered = request(op.name, admissible(op, dims), dtype);
         tiered.tier = tier;
         run(op.name, tiered, acceptanceClasses());
@@ -302,7 +450,7 @@ TEST_P(Options, EveryTypeOfEveryOperator) {
   for (const kernels::Operator &op : kernels::operators())
     for (DType dtype : op.dtypes) {
       Dims dims = smallDims(op);
-      dims.find(op.dims.back())->second = lanes() + 6;
+      dims.find(longDim(op))->second = lanes() + 6;
       run(op.name, request(op.name, admissible(op, dims), dtype),
           {ValueClass::Normal, ValueClass::SprinkledInfinity});
     }

@@ -8,6 +8,7 @@
 #include "session/session.h"
 
 #include "kernels/elements.h"
+#include "session/placement.h"
 #include "tessera/npy.h"
 
 #include "gmock/gmock.h"
@@ -527,6 +528,26 @@ TEST(SessionErrors, ValuesOutOfRangeAreReportedBeforeAnythingIsWritten) {
   request.inputs["ids"] = TensorRef::dense(ids, DType::I64, {2});
   Error error = errorOf("embedding", request);
   EXPECT_EQ(error.family, ErrorFamily::Launch);
+}
+
+TEST(Placement, CopiesBeginAtMultiplesOf64AndShareAsBefore) {
+  std::vector<float> memory(5000, 1.5f);
+  TensorRef first = TensorRef::dense(memory.data() + 1, DType::F32, {7, 33});
+  TensorRef inside = TensorRef::dense(memory.data() + 34, DType::F32, {33});
+  TensorRef other = TensorRef::dense(memory.data() + 1003, DType::F32, {9});
+  Placement placed({first, inside, int64_t(3), other});
+  auto view = [&](size_t i) {
+    return std::get<TensorRef>(placed.arguments()[i]);
+  };
+  auto address = [&](size_t i) {
+    return reinterpret_cast<uintptr_t>(view(i).data);
+  };
+  EXPECT_EQ(address(0) % 64, 0u);
+  EXPECT_EQ(address(1), address(0) + 33 * sizeof(float));
+  EXPECT_EQ(address(3) % 64, 0u);
+  EXPECT_NE(address(3) % 4096, address(0) % 4096);
+  EXPECT_EQ(std::get<int64_t>(placed.arguments()[2]), 3);
+  EXPECT_EQ(static_cast<float *>(view(3).data)[8], 1.5f);
 }
 
 } // namespace

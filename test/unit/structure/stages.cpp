@@ -126,7 +126,7 @@ std::vector<const kernels::Operator *> rowOperators() {
   std::vector<const kernels::Operator *> result;
   for (const kernels::Operator &op : kernels::operators())
     if (op.dims == std::vector<std::string_view>{"rows", "cols"} &&
-        op.name != "transpose")
+        op.name != "transpose" && op.name != "sort")
       result.push_back(&op);
   return result;
 }

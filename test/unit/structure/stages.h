@@ -53,7 +53,8 @@ int64_t countInstructions(std::string_view llvmText);
 std::vector<std::string> undefinedSymbols(std::string_view object);
 
 /// The operators on rows of adjacent elements whose plan is one vector loop
-/// after another: all with dimensions rows and cols but transpose.
+/// after another: all with dimensions rows and cols but transpose
+/// and sort.
 std::vector<const kernels::Operator *> rowOperators();
 
 /// Dimensions of a row operator.
