@@ -397,7 +397,7 @@ private:
                          (vectors < wanted  ? "all there are"
                           : pins.unroll     ? "fixed by the schedule"
                           : choice.unroll   ? "chosen by predicted time"
-                          : plan.transposes ? "squares of many instructions"
+                          : plan.transposes ? "squares share nothing"
                           : expensive       ? "long chains of arithmetic"
                                             : "cheap elements"));
   }

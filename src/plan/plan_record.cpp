@@ -124,7 +124,7 @@ std::vector<PlanChoices> everyCombination(const Plan &plan) {
             if (!nest.vectorDim.empty())
               choice.vectorDim = nest.vectorDim;
             // The vectors and rows of a tile belong together.
-            if (nest.tileRows == 1 || nest.transposes)
+            if (nest.tileRows == 1)
               choice.unroll = std::min(unroll, nest.alternatives.mostUnroll);
             choice.tail = tail;
           }

@@ -253,10 +253,10 @@ private:
   }
 
   /// Whether the vectors per iteration of a nest are open: the rows of a tile
-  /// are chosen together with its vectors, by registers.
+  /// are chosen together with its vectors, by registers, and squares share
+  /// nothing.
   static bool isFree(const NestPlan &nest) {
-    return nest.alternatives.mostUnroll > 1 &&
-           (nest.tileRows == 1 || nest.transposes);
+    return nest.alternatives.mostUnroll > 1 && nest.tileRows == 1;
   }
 
   void searchUnroll() {
