@@ -532,7 +532,7 @@ void NestEmitter::run() {
         if (isa<RankedTensorType>(result.getType()))
           r.setBuffer(result, r.allocate(result.getType(), "result", root.op));
     }
-    accumulators.push_back(makeAccumulator(root, emit.target));
+    accumulators.push_back(makeAccumulator(root, *phase, emit.target));
   }
   if (phase->roots.size() == 1 && phase->roots[0].kind == Root::Kind::Sort)
     return emitSort(r, cast<tile::SortOp>(phase->roots[0].op));
