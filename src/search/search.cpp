@@ -368,8 +368,17 @@ private:
         refuse(what + ": " + refusals[0].text, refusals[0].code, choices);
       return;
     }
-    if (consider(choices, what))
+    if (std::optional<Priced> joined = consider(choices, what)) {
+      // Of two plans that predictions do not tell apart the one with a loop
+      // less: what a loop is the first to read is hidden behind the arithmetic
+      // of that loop alone, which the price does not know.
+      if (joined->index != best.index &&
+          margin * joined->nanoseconds < best.nanoseconds) {
+        result.candidates[best.index].code = "cost.equal";
+        best = std::move(*joined);
+      }
       return;
+    }
     for (auto &[stage, together] : choices.together)
       if (together > 1) {
         together /= 2;
