@@ -60,10 +60,15 @@ long double meanError(int64_t n, const Arithmetic &arithmetic) {
 
 /// The error of a mean of n terms, from the mean and the largest of their
 /// magnitudes: where all are of one size, as with an offset, the average number
-/// of additions counts and not the largest.
+/// of additions counts and not the largest. For sums about a reference also
+/// from the mean of their squares; 0 for what is a square itself.
 long double meanError(int64_t n, long double mean, long double largest,
-                      const Arithmetic &arithmetic) {
+                      long double meanSquare, const Arithmetic &arithmetic) {
   const long double gamma = meanError(n, arithmetic);
+  const long double count = n;
+  if (arithmetic.aboutReference)
+    return gamma / count *
+           arithmetic.effectiveMagnitude(mean * count, meanSquare * count, n);
   const auto depth = static_cast<long double>(arithmetic.depth(n) + 3);
   const long double average = arithmetic.meanDepth(n) + 3;
   return gamma * std::min(mean, largest * (average / depth));
@@ -79,10 +84,11 @@ Centered center(const Row &x, const Arithmetic &arithmetic) {
   const long double tiny = format.minSubnormal();
 
   bounded::Summation sum(arithmetic);
-  long double magnitude = 0, inputRadius = 0, largest = 0;
+  long double magnitude = 0, inputRadius = 0, largest = 0, meanSquare = 0;
   for (const Bounded &value : x) {
     sum.add(value);
     magnitude += std::fabs(value.value) / count;
+    meanSquare += value.value * value.value / count;
     inputRadius += value.radius / count;
     largest = std::max(largest, std::fabs(value.value) + value.radius);
   }
@@ -99,12 +105,13 @@ Centered center(const Row &x, const Arithmetic &arithmetic) {
 
   const long double mu = total.value / count;
   const long double delta =
-      meanError(n, magnitude + inputRadius, largest, arithmetic) + inputRadius +
-      tiny + std::fabs(mu) * LDBL_EPSILON;
+      meanError(n, magnitude + inputRadius, largest, meanSquare, arithmetic) +
+      inputRadius + tiny + std::fabs(mu) * LDBL_EPSILON;
 
   bounded::Summation squares(arithmetic);
   long double plainSquares = 0, above = 0, below = 0;
   long double meanAbs = 0, meanRounding = 0, meanSquareError = 0, furthest = 0;
+  long double meanSquareReach = 0;
   std::vector<long double> roundings;
   roundings.reserve(x.size());
   for (const Bounded &value : x) {
@@ -117,6 +124,7 @@ Centered center(const Row &x, const Arithmetic &arithmetic) {
     (t > 0 ? above : below) += std::fabs(t);
     roundings.push_back(rounding);
     meanAbs += reach / count;
+    meanSquareReach += reach * reach / count;
     furthest = std::max(furthest, reach + rounding);
     meanRounding += rounding / count;
     meanSquareError += (2 * reach * rounding + rounding * rounding) / count;
@@ -126,14 +134,16 @@ Centered center(const Row &x, const Arithmetic &arithmetic) {
   const long double variance =
       (std::isfinite(squareSum) ? squareSum : plainSquares) / count;
   // d against s.
-  const long double correction =
-      meanRounding +
-      meanError(n, meanAbs + meanRounding, furthest, arithmetic) + tiny;
+  const long double correction = meanRounding +
+                                 meanError(n, meanAbs + meanRounding, furthest,
+                                           meanSquareReach, arithmetic) +
+                                 tiny;
   // mean(c^2) against variance + s^2, then d^2 against s^2.
   const long double square = variance + delta * delta + meanSquareError;
   const long double dReach = delta + correction;
   const long double varianceRadius =
-      meanSquareError + meanError(n, square, furthest * furthest, arithmetic) +
+      meanSquareError +
+      meanError(n, square, furthest * furthest, 0, arithmetic) +
       2 * delta * correction + correction * correction +
       2 * unit * dReach * dReach + unit * (variance + square) + 3 * tiny;
 

@@ -20,7 +20,7 @@ static bool isTile(Value value) {
   return isa<RankedTensorType>(value.getType());
 }
 
-static std::optional<Root> getRoot(Operation *op) {
+std::optional<Root> rootOf(Operation *op) {
   auto root = [&](Root::Kind kind) { return Root{kind, op, Value()}; };
   if (auto store = dyn_cast<tile::StoreOp>(op))
     return isTile(store.getValue())
@@ -43,7 +43,7 @@ static std::optional<Root> getRoot(Operation *op) {
 
 bool isDeferred(Operation *op) {
   return op->getNumResults() == 1 && op->getNumRegions() == 0 &&
-         isTile(op->getResult(0)) && !getRoot(op);
+         isTile(op->getResult(0)) && !rootOf(op);
 }
 
 bool isExpensive(Operation *op) {
@@ -294,7 +294,8 @@ void PhaseAnalysis::keepSharedValues(Block &block) {
     bool isWidened = widened.contains(value);
     size_t shared = places.find(value)->second.size();
     return llvm::any_of(value.getUsers(), [&](Operation *user) {
-      if (user->getBlock() != &block || !isDeferred(user))
+      if (user->getBlock() != &block || !isDeferred(user) ||
+          neverKept.contains(user->getResult(0)))
         return true;
       auto it = places.find(user->getResult(0));
       if (it == places.end())
@@ -307,7 +308,8 @@ void PhaseAnalysis::keepSharedValues(Block &block) {
   EvaluationCosts costs(*this);
   for (auto &[value, where] : places)
     if ((where.size() > 1 || widened.contains(value)) &&
-        costs.isExpensive(value) && isFrontier(value))
+        costs.isExpensive(value) && isFrontier(value) &&
+        !neverKept.contains(value))
       keep.push_back(value);
   materialized.insert(keep.begin(), keep.end());
   if (keeping == Keeping::Expensive)
@@ -322,7 +324,8 @@ void PhaseAnalysis::keepSharedValues(Block &block) {
       materialized.insert(value);
   for (auto &[value, where] : places)
     if (where.size() > 1 && !widened.contains(value) &&
-        !materialized.contains(value) && isSmall(value) && isFrontier(value) &&
+        !materialized.contains(value) && !neverKept.contains(value) &&
+        isSmall(value) && isFrontier(value) &&
         costs.isWorthKeeping(value, int64_t(where.size())))
       materialized.insert(value);
 }
@@ -338,15 +341,35 @@ bool PhaseAnalysis::isSmall(Value tile) const {
   return elements && *elements <= mostBytes / bytes;
 }
 
-PhaseAnalysis::PhaseAnalysis(tile::KernelOp kernel,
-                             const AccessAnalysis &accesses, Keeping keeping)
-    : accesses(accesses), keeping(keeping) {
+static SmallVector<Block *> blocksOf(tile::KernelOp kernel) {
   SmallVector<Block *> blocks;
   kernel->walk([&](Operation *op) {
     for (Region &region : op->getRegions())
       for (Block &block : region)
         blocks.push_back(&block);
   });
+  return blocks;
+}
+
+PhaseAnalysis::PhaseAnalysis(tile::KernelOp kernel,
+                             const AccessAnalysis &accesses, Keeping keeping,
+                             Passes passes)
+    : kernel(kernel), accesses(accesses), keeping(keeping), passes(passes) {
+  chooseBuffers();
+  if (passes == Passes::Separate)
+    return;
+  // Deviations from a centre cannot be kept in a joined loop: the elements that
+  // they are computed from are.
+  for (Block *block : blocksOf(kernel))
+    scheduleLoops(*block, nullptr, &neverKept);
+  if (!neverKept.empty()) {
+    materialized.clear();
+    chooseBuffers();
+  }
+}
+
+void PhaseAnalysis::chooseBuffers() {
+  SmallVector<Block *> blocks = blocksOf(kernel);
   for (Block *block : blocks)
     requireBuffers(*block);
   if (keeping != Keeping::Required)
@@ -354,207 +377,13 @@ PhaseAnalysis::PhaseAnalysis(tile::KernelOp kernel,
       keepSharedValues(*block);
 }
 
-//===----------------------------------------------------------------------===//
-// Scheduling
-//===----------------------------------------------------------------------===//
-
-namespace {
-
-/// Forms phases while walking a block.
-class Scheduler {
-public:
-  Scheduler(const PhaseAnalysis &phases, const AccessAnalysis &accesses)
-      : phases(phases), accesses(accesses) {}
-
-  std::vector<Step> run(Block &block) {
-    for (Operation &op : block) {
-      if (std::optional<Root> root = getRoot(&op)) {
-        addRoot(*root);
-      } else if (isDeferred(&op)) {
-        if (phases.isMaterialized(op.getResult(0)))
-          addRoot({Root::Kind::Materialize, &op, op.getResult(0)});
-      } else {
-        addImmediate(op);
-      }
-    }
-    close();
-    return std::move(steps);
-  }
-
-private:
-  void close() {
-    if (!current.roots.empty()) {
-      Step &step = steps.emplace_back();
-      step.phase = std::move(current);
-    }
-    for (Operation *op : delayed)
-      steps.emplace_back().immediate = op;
-    delayed.clear();
-    current = {};
-    pending.clear();
-    buffered.clear();
-    reads.clear();
-    writes.clear();
-  }
-
-  void addImmediate(Operation &op) {
-    bool needs = op.getNumRegions() > 0 || isa<tile::StoreOp>(op);
-    if (op.hasTrait<OpTrait::IsTerminator>())
-      needs = true;
-    bool waits = llvm::any_of(op.getOperands(), [&](Value operand) {
-      return pending.contains(operand) || buffered.contains(operand);
-    });
-    if (waits && isScalarArithmetic(op)) {
-      // It follows the phase; roots after it that need no result of it may
-      // still join the phase.
-      delayed.push_back(&op);
-      pending.insert(op.result_begin(), op.result_end());
-      return;
-    }
-    needs |= waits;
-    if (std::optional<Access> access = getAccess(&op))
-      for (const Access &write : writes)
-        needs |= accesses.mayConflict(*access, write);
-    if (needs)
-      close();
-    steps.emplace_back().immediate = &op;
-  }
-
-  /// Whether an op does nothing but compute scalars from scalars.
-  static bool isScalarArithmetic(Operation &op) {
-    return op.getNumRegions() == 0 && op.getNumResults() > 0 &&
-           isMemoryEffectFree(&op) && !getAccess(&op) &&
-           llvm::none_of(op.getOperands(), isTile) &&
-           llvm::none_of(op.getResults(), isTile);
-  }
-
-  /// Whether the regions of the root's op use a result of the phase.
-  bool capturesPending(const Root &root) const {
-    bool captures = false;
-    if (root.op && root.op->getNumRegions() > 0)
-      root.op->walk([&](Operation *inner) {
-        captures |= inner != root.op &&
-                    llvm::any_of(inner->getOperands(), [&](Value operand) {
-                      return pending.contains(operand);
-                    });
-      });
-    return captures;
-  }
-
-  static bool standsAlone(const Root &root) {
-    switch (root.kind) {
-    case Root::Kind::Store:
-    case Root::Kind::Materialize:
-      return false;
-    case Root::Kind::Reduce: {
-      auto reduce = cast<tile::ReduceOp>(root.op);
-      return reduce.getOrder() != tile::Order::Unordered;
-    }
-    case Root::Kind::ArgReduce:
-      return false;
-    case Root::Kind::Scatter:
-    case Root::Kind::Contract:
-    case Root::Kind::Scan:
-    case Root::Kind::Sort:
-      return true;
-    }
-    return true;
-  }
-
-  static bool sameSet(ArrayRef<StringAttr> a, ArrayRef<StringAttr> b) {
-    return a.size() == b.size() && llvm::all_of(a, [&](StringAttr dim) {
-             return llvm::is_contained(b, dim);
-           });
-  }
-
-  /// Whether the root can be served by the phase being formed.
-  bool fits(const Root &root, ArrayRef<StringAttr> kept,
-            ArrayRef<StringAttr> reduced, const llvm::SetVector<Value> &cone,
-            ArrayRef<Access> rootReads, ArrayRef<Access> rootWrites) {
-    if (current.roots.empty())
-      return true;
-    if (standsAlone(root) || standsAlone(current.roots.front()))
-      return false;
-    SmallVector<StringAttr> space(kept), currentSpace(current.kept);
-    llvm::append_range(space, reduced);
-    llvm::append_range(currentSpace, current.reduced);
-    if (!sameSet(space, currentSpace))
-      return false;
-    if (!reduced.empty() && !current.reduced.empty() &&
-        !sameSet(reduced, current.reduced))
-      return false;
-    for (Value value : cone) {
-      if (pending.contains(value))
-        return false;
-      // These read a buffer at other positions than the current ones.
-      if (Operation *op = value.getDefiningOp();
-          op && isa<tile::GatherOp, tile::ReshapeOp>(op) &&
-          buffered.contains(op->getOperand(0)))
-        return false;
-    }
-    for (const Access &write : rootWrites)
-      for (const Access &other : llvm::concat<Access>(reads, writes))
-        if (accesses.mayConflict(write, other) &&
-            !accesses.isPointwise(write, other))
-          return false;
-    for (const Access &read : rootReads)
-      for (const Access &write : writes)
-        if (accesses.mayConflict(read, write) &&
-            !accesses.isPointwise(read, write))
-          return false;
-    return true;
-  }
-
-  void addRoot(const Root &root) {
-    SmallVector<StringAttr> kept, reduced;
-    rootSpace(root, kept, reduced);
-    llvm::SetVector<Value> cone = phases.cone(root);
-    SmallVector<Access> rootReads, rootWrites;
-    for (Value value : cone)
-      if (Operation *op = value.getDefiningOp())
-        if (std::optional<Access> access = getAccess(op);
-            access && !phases.isMaterialized(value))
-          rootReads.push_back(*access);
-    if (root.kind == Root::Kind::Materialize)
-      if (std::optional<Access> access = getAccess(root.op))
-        rootReads.push_back(*access);
-    if (root.kind == Root::Kind::Store || root.kind == Root::Kind::Scatter)
-      rootWrites.push_back(*getAccess(root.op));
-    if (capturesPending(root) ||
-        !fits(root, kept, reduced, cone, rootReads, rootWrites))
-      close();
-    if (current.roots.empty()) {
-      current.kept = kept;
-      current.reduced = reduced;
-    } else if (current.reduced.empty() && !reduced.empty()) {
-      // An elementwise phase becomes one that also reduces.
-      current.kept = kept;
-      current.reduced = reduced;
-    }
-    current.roots.push_back(root);
-    llvm::append_range(reads, rootReads);
-    llvm::append_range(writes, rootWrites);
-    if (root.kind == Root::Kind::Materialize)
-      buffered.insert(root.value);
-    else
-      pending.insert(root.op->result_begin(), root.op->result_end());
-  }
-
-  const PhaseAnalysis &phases;
-  const AccessAnalysis &accesses;
-  std::vector<Step> steps;
-  Phase current;
-  /// Results of the phase being formed and of what is delayed until its end;
-  /// values that it keeps in buffers.
-  llvm::DenseSet<Value> pending, buffered;
-  SmallVector<Operation *> delayed;
-  SmallVector<Access> reads, writes;
-};
-
-} // namespace
-
-std::vector<Step> PhaseAnalysis::scheduleLoops(Block &block) const {
-  return Scheduler(*this, accesses).run(block);
+size_t PhaseAnalysis::countJoins(SmallVectorImpl<Refusal> &refusals) const {
+  size_t count = 0;
+  if (joins())
+    for (Block *block : blocksOf(kernel))
+      for (const Step &step : scheduleLoops(*block, &refusals))
+        count += step.phase.join.has_value();
+  return count;
 }
 
 /// Whether all of `next` may be done element by element as soon as the
@@ -562,7 +391,7 @@ std::vector<Step> PhaseAnalysis::scheduleLoops(Block &block) const {
 bool PhaseAnalysis::mayFollow(const Phase &contraction,
                               const Phase &next) const {
   if (contraction.roots.size() != 1 ||
-      contraction.roots[0].kind != Root::Kind::Contract ||
+      contraction.roots[0].kind != Root::Kind::Contract || next.join ||
       !next.reduced.empty() || next.kept.size() != contraction.kept.size() ||
       !llvm::all_of(next.kept, [&](StringAttr dim) {
         return llvm::is_contained(contraction.kept, dim);

@@ -27,6 +27,10 @@
 //  - it is expensive and would be evaluated more than once, or
 //  - it is evaluated so often that loading it is cheaper.
 //
+// With Passes::Joined a reduction also joins the phase whose result it needs,
+// where a law of reduction_algebra.h allows it: the phase is then computed
+// about a reference that stands for that result.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef TESSERA_ANALYSIS_PHASES_H
@@ -34,6 +38,8 @@
 
 #include "analysis/access.h"
 #include "analysis/keeping.h"
+#include "analysis/passes.h"
+#include "analysis/reduction_algebra.h"
 
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
@@ -59,6 +65,23 @@ struct Root {
   /// Of Materialize: the dimensions of the buffer, the innermost last; empty
   /// for the value's own order.
   llvm::SmallVector<mlir::StringAttr, 4> layout = {};
+  /// In a joined phase: how the root depends on the centre.
+  Dependence dependence = {};
+};
+
+/// Why the reductions of a phase are one loop although some depend on another.
+struct Join {
+  Law law = Law::Shift;
+  tile::ReduceOp first;
+  /// The scalar that they depend on, and the scalar operations that compute it
+  /// from the result of `first`, in order.
+  mlir::Value centre;
+  llvm::SmallVector<mlir::Operation *> between;
+  /// For Law::Powers: the tile of the deviations, and whether they are
+  /// centre - x instead of x - centre.
+  mlir::Value deviation;
+  bool isReversed = false;
+  int64_t count = 0;
 };
 
 struct Phase {
@@ -72,6 +95,7 @@ struct Phase {
   llvm::SmallVector<Root> epilogue;
   /// Whether anything but the epilogue needs the result.
   bool keepsResult = true;
+  std::optional<Join> join;
 };
 
 /// One step of a block: an op to execute at once, or a phase.
@@ -103,11 +127,17 @@ struct LiveLimit {
 class PhaseAnalysis {
 public:
   PhaseAnalysis(tile::KernelOp kernel, const AccessAnalysis &accesses,
-                Keeping keeping = Keeping::All);
+                Keeping keeping = Keeping::All,
+                Passes passes = Passes::Separate);
 
   /// The steps of a block of the kernel, in order. What may follow a
   /// contraction in its registers is its epilogue.
   std::vector<Step> schedule(mlir::Block &block) const;
+
+  /// The phases of the whole kernel that are joined, and why others are not.
+  size_t countJoins(llvm::SmallVectorImpl<Refusal> &refusals) const;
+
+  bool joins() const { return passes == Passes::Joined; }
 
   /// Whether the deferred value is kept in a buffer.
   bool isMaterialized(mlir::Value value) const {
@@ -127,19 +157,33 @@ public:
   LiveLimit liveLimit(const Phase &phase, mlir::StringAttr dim) const;
 
 private:
-  std::vector<Step> scheduleLoops(mlir::Block &block) const;
+  /// The steps without epilogues. With Passes::Joined, why reductions did not
+  /// join the loop of what they depend on is added to `refusals`, and what
+  /// stays apart because it is kept to `kept`, if given.
+  std::vector<Step>
+  scheduleLoops(mlir::Block &block,
+                llvm::SmallVectorImpl<Refusal> *refusals = nullptr,
+                llvm::DenseSet<mlir::Value> *kept = nullptr) const;
   bool mayFollow(const Phase &contraction, const Phase &next) const;
   bool collectLimits(const Root &root, mlir::StringAttr dim,
                      llvm::SmallVectorImpl<LiveLimit> &limits) const;
+  void chooseBuffers();
   void requireBuffers(mlir::Block &block);
   void keepSharedValues(mlir::Block &block);
   bool isSmall(mlir::Value tile) const;
   void collectCone(mlir::Value value, llvm::SetVector<mlir::Value> &cone) const;
 
+  tile::KernelOp kernel;
   const AccessAnalysis &accesses;
   const Keeping keeping;
+  const Passes passes;
   llvm::DenseSet<mlir::Value> materialized;
+  /// Not to be kept, for joins: what they are computed from may be instead.
+  llvm::DenseSet<mlir::Value> neverKept;
 };
+
+/// The root that an op is; none for deferred and immediate ones.
+std::optional<Root> rootOf(mlir::Operation *op);
 
 /// The index space of a root: kept and reduced dimensions.
 void rootSpace(const Root &root, llvm::SmallVectorImpl<mlir::StringAttr> &kept,

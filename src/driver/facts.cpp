@@ -198,7 +198,13 @@ SummationPlan summationOf(const Plan &plan) {
       int64_t tail = nest.tail == TailForm::Scalar ? nest.lanes : 1;
       take(nest.partials, nest.unroll + tail);
     }
-  return result.value_or(SummationPlan());
+  SummationPlan sums = result.value_or(SummationPlan());
+  for (const StagePlan &stage : plan.stages)
+    for (const NestPlan &nest : stage.nests) {
+      sums.shifted |= nest.law == rowOf(Law::Shift).name;
+      sums.aboutReference |= nest.law == rowOf(Law::Powers).name;
+    }
+  return sums;
 }
 
 //===----------------------------------------------------------------------===//

@@ -195,15 +195,16 @@ Result<PipelineResult> compileForCpu(tile::KernelOp kernel,
 
   // Facts about accesses, conflicts and phases, which planning and realization
   // share.
-  auto analyze = [&](Keeping keeping) {
+  auto analyze = [&](Keeping keeping, Passes passes) {
     return step("analyze", [&] {
       return std::make_unique<KernelAnalysis>(
           kernel, request.alias, request.extents,
-          StrideFacts{request.unitStride}, keeping);
+          StrideFacts{request.unitStride}, keeping, passes);
     });
   };
-  Keeping kept = Keeping::All;
-  std::unique_ptr<KernelAnalysis> analysis = analyze(kept);
+  PlanChoices analyzed;
+  std::unique_ptr<KernelAnalysis> analysis =
+      analyze(analyzed.keeping, analyzed.passes);
   result.facts.work = estimateWork(kernel, *analysis, request.extents);
   const Traffic traffic{
       double(result.facts.work.bytesRead),
@@ -212,8 +213,11 @@ Result<PipelineResult> compileForCpu(tile::KernelOp kernel,
 
   // Loops, vectors and scratch as planned, nest by nest.
   auto realize = [&](const PlanChoices &choices) {
-    if (choices.keeping != kept)
-      analysis = analyze(kept = choices.keeping);
+    if (choices.keeping != analyzed.keeping ||
+        choices.passes != analyzed.passes) {
+      analyzed = choices;
+      analysis = analyze(choices.keeping, choices.passes);
+    }
     return step("realize", [&] {
       return realizeForCpu({*analysis, target, machine, *pins, choices},
                            {request.validate});

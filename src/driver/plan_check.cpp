@@ -224,6 +224,17 @@ Result<void> checkHonoured(const SavedPlan &saved, const Plan &plan,
   if (saved.stages.size() > plan.stages.size())
     return wrong(fmt::format("stages: found {}, expected {}",
                              saved.stages.size(), plan.stages.size()));
+  if (plan.passes == Passes::Joined &&
+      std::none_of(plan.stages.begin(), plan.stages.end(),
+                   [](const StagePlan &stage) {
+                     return std::any_of(stage.nests.begin(), stage.nests.end(),
+                                        [](const NestPlan &nest) {
+                                          return !nest.law.empty();
+                                        });
+                   }))
+    return refuse(ErrorFamily::Unsupported, saved,
+                  "passes: found joined, expected separate: no law lets a "
+                  "reduction of the kernel join the loop that it depends on");
   for (size_t i = 0; i < saved.stages.size(); ++i) {
     const SavedStage &mine = saved.stages[i];
     const StagePlan &stage = plan.stages[i];
@@ -241,8 +252,10 @@ Result<void> checkHonoured(const SavedPlan &saved, const Plan &plan,
           names.push_back(fmt::format("{} ({})", planned.id, planned.roots));
         return wrong(fmt::format(
             "{}.id: found {}, expected one of {}; which nests there are "
-            "depends on what is kept (keeping: {}) and packed",
-            nest.where, nest.id, list(names), name(plan.keeping)));
+            "depends on what is kept (keeping: {}), joined (passes: {}) and "
+            "packed",
+            nest.where, nest.id, list(names), name(plan.keeping),
+            name(plan.passes)));
       }
       if (nest.computes && *nest.computes != found->roots)
         return wrong(fmt::format("{}.computes: found {}, expected {}",

@@ -34,6 +34,8 @@ constexpr std::pair<Keeping, const char *> keepings[] = {
     {Keeping::All, "all"},
     {Keeping::Expensive, "expensive"},
     {Keeping::Required, "required"}};
+constexpr std::pair<Passes, const char *> passesNames[] = {
+    {Passes::Separate, "separate"}, {Passes::Joined, "joined"}};
 constexpr std::pair<AliasMode, const char *> aliases[] = {
     {AliasMode::Disjoint, "disjoint"},
     {AliasMode::InPlace, "in-place"},
@@ -309,7 +311,7 @@ public:
     Fields fields(json, "",
                   {"schema", "schema_version", "kernel", "kernel_hash",
                    "target", "alias", "tunables", "extents", "tuned", "keeping",
-                   "stages"},
+                   "passes", "stages"},
                   problem);
     if (std::optional<std::string> schema = fields.text("schema", true);
         schema && *schema != schemaName)
@@ -319,6 +321,8 @@ public:
     readSubject(fields);
     if (std::optional<Keeping> keeping = fields.choice("keeping", keepings))
       plan.choices.keeping = *keeping;
+    if (std::optional<Passes> passes = fields.choice("passes", passesNames))
+      plan.choices.passes = *passes;
     fields.list("stages", [&](const Json &stage, std::string where) {
       readStage(stage, where);
     });
@@ -387,8 +391,8 @@ private:
     Fields fields(json, where,
                   {"id", "computes", "space", "vector_dimension",
                    "vectors_per_iteration", "rows_per_iteration",
-                   "packs_operand", "transposes", "reduced_block",
-                   "epilogue", "tail"},
+                   "packs_operand", "transposes", "reduced_block", "epilogue",
+                   "tail"},
                   problem);
     SavedNest nest;
     nest.where = where;
@@ -440,6 +444,7 @@ std::string writePlan(const Plan &plan, const PlanSubject &subject,
         {"compiler", tuned->compiler}, {"chosen_seconds", tuned->chosenSeconds},
         {"seconds", tuned->seconds},   {"noise", tuned->noise}};
   json["keeping"] = name(plan.keeping);
+  json["passes"] = name(plan.passes);
   json["stages"] = Json::array();
   std::set<int64_t> seen;
   for (const StagePlan &stage : plan.stages) {

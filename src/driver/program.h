@@ -103,6 +103,10 @@ struct SummationPlan {
   int64_t partials = 1;
   /// Additions beyond what `partials` implies.
   int64_t extraDepth = 0;
+  /// Whether exponentials, and whether deviations from a mean and their
+  /// squares, are summed about a reference (support/reference.h).
+  bool shifted = false;
+  bool aboutReference = false;
 };
 
 /// What a kernel has to do at the least, from its accesses and operations.

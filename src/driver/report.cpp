@@ -216,6 +216,7 @@ private:
     result["bounds"] = {{"axes", bounds.axes}, {"checked", bounds.checked}};
     result["reasons"] = unique(reasons);
     result["keeping"] = name(compiled.plan.keeping);
+    result["passes"] = name(compiled.plan.passes);
     result["threads"] = request.threads;
     result["tunables"] = tunables();
     result["candidates"] = candidates();
@@ -419,7 +420,9 @@ private:
               {"fused_in_hardware", target.hasFma}}},
             {"accumulation", accumulation},
             {"summation",
-             {{"partials", sums.partials}, {"extra_depth", sums.extraDepth}}},
+             {{"partials", sums.partials},
+              {"extra_depth", sums.extraDepth},
+              {"about_reference", sums.shifted || sums.aboutReference}}},
             {"functions", functions}};
   }
 

@@ -40,9 +40,10 @@ mlir::StringAttr adjacentDim(const Access &access, const StrideFacts &strides);
 struct KernelAnalysis {
   KernelAnalysis(tile::KernelOp kernel, AliasMode alias,
                  std::vector<std::vector<int64_t>> extents, StrideFacts strides,
-                 Keeping keeping = Keeping::All)
+                 Keeping keeping = Keeping::All,
+                 Passes passes = Passes::Separate)
       : kernel(kernel), dims(kernel), accesses(dims, alias, std::move(extents)),
-        phases(kernel, accesses, keeping), strides(std::move(strides)) {
+        phases(kernel, accesses, keeping, passes), strides(std::move(strides)) {
     kernel->walk<mlir::WalkOrder::PreOrder>(
         [&](mlir::Operation *op) { numbers.insert({op, numbers.size()}); });
   }

@@ -78,6 +78,12 @@ private:
           (plan.space.empty() ? "" : ", ") + ("+" + dim.getValue()).str();
     for (const Root &root : phase.roots)
       plan.roots += (plan.roots.empty() ? "" : ", ") + rootName(root);
+    if (phase.join) {
+      const LawRow &row = rowOf(phase.join->law);
+      plan.law = row.name;
+      plan.roots += " in one pass";
+      reason("passes.joined", Twine(row.name) + ": " + row.statement);
+    }
   }
 
   std::string rootName(const Root &root) const {
@@ -525,7 +531,9 @@ private:
     int64_t count = 0;
     for (const Root &root : phase.roots) {
       auto reduce = dyn_cast_or_null<tile::ReduceOp>(root.op);
-      if (root.kind == Root::Kind::Reduce)
+      // Sums of deviations are computed from another's.
+      if (root.kind == Root::Kind::Reduce &&
+          root.dependence.form != Dependence::Form::Deviation)
         count += int64_t(reduce.getInputs().size()) *
                  (reduce.getCombiner() == tile::Combiner::Add ? 1 : 2);
     }
@@ -797,15 +805,17 @@ private:
     int64_t extent = *analysis.dims.extent(phase.reduced[0]);
     int64_t group = plan.lanes * plan.unroll;
     int64_t groups = extent / group;
-    plan.partials = group;
+    // The second loop of a joined phase has one vector per iteration.
+    const int64_t fewest = phase.join ? plan.lanes : group;
+    plan.partials = fewest;
     constexpr int64_t shortest = 64;
     if (groups <= 2 * shortest)
       return;
     plan.sumBlock =
         std::max<int64_t>(shortest, int64_t(std::sqrt(double(groups))));
     int64_t chain =
-        plan.sumBlock + (groups + plan.sumBlock - 1) / plan.sumBlock;
-    plan.partials = std::max(group, extent / chain);
+        plan.sumBlock + (extent / fewest + plan.sumBlock - 1) / plan.sumBlock;
+    plan.partials = std::max(fewest, extent / chain);
     reason("sum.blocks", "partial sums are added up every " +
                              Twine(plan.sumBlock) +
                              " iterations to bound their rounding errors");

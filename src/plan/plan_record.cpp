@@ -51,6 +51,10 @@ std::string_view name(Edges edges) {
   return edges == Edges::Apart ? "apart" : "checked";
 }
 
+std::string_view name(Passes passes) {
+  return passes == Passes::Joined ? "joined" : "separate";
+}
+
 std::string Plan::summary() const {
   std::string text;
   for (const StagePlan &stage : stages) {
@@ -113,6 +117,7 @@ std::vector<PlanChoices> everyCombination(const Plan &plan) {
            unroll *= 2) {
         PlanChoices &choices = all.emplace_back();
         choices.keeping = plan.keeping;
+        choices.passes = plan.passes;
         for (size_t number = 0; number < plan.stages.size(); ++number) {
           const StagePlan &stage = plan.stages[number];
           choices.together[number] =

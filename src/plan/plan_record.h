@@ -9,6 +9,7 @@
 #define TESSERA_PLAN_PLAN_RECORD_H
 
 #include "analysis/keeping.h"
+#include "analysis/passes.h"
 #include "tessera/executable.h"
 
 #include <cstdint>
@@ -127,6 +128,9 @@ struct NestPlan {
   /// Iterations of a long summation after which the partial sums are added to
   /// outer ones, so that errors grow with the root of the length; 0 for none.
   int64_t sumBlock = 0;
+  /// The law by which reductions join the loop of the one that they depend on
+  /// ("shift", "powers"); empty where none does.
+  std::string law;
   /// The number of partial sums of a summation, as far as its rounding errors
   /// are concerned.
   int64_t partials = 1;
@@ -168,6 +172,8 @@ struct StagePlan {
 std::string_view name(Keeping keeping);
 /// "checked", "apart".
 std::string_view name(Edges edges);
+/// "separate", "joined".
+std::string_view name(Passes passes);
 
 /// Decisions for one nest that a saved plan or the search fixes; the others are
 /// the planner's.
@@ -185,6 +191,7 @@ struct NestChoice {
 /// Decisions for a kernel that a saved plan or the search fixes.
 struct PlanChoices {
   Keeping keeping = Keeping::All;
+  Passes passes = Passes::Separate;
   /// By NestPlan::id.
   std::map<int64_t, NestChoice> nests;
   /// Programs that advance together, by the number of the stage.
@@ -215,6 +222,7 @@ struct Plan {
   AliasMode alias = AliasMode::Disjoint;
   std::vector<StagePlan> stages;
   Keeping keeping = Keeping::All;
+  Passes passes = Passes::Separate;
   std::vector<PlanCandidate> candidates;
   /// Values kept in scratch memory, with their size in bytes.
   std::vector<std::pair<std::string, int64_t>> buffers;

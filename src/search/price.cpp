@@ -504,22 +504,22 @@ private:
     auto test = branch.getCondition().getDefiningOp<arith::CmpIOp>();
     bool isRare =
         test && isa_and_present<LLVM::BitcastOp>(test.getLhs().getDefiningOp());
-    double share = branch->hasAttr(usualAttr) ? 1 : isRare ? rare : even;
-    auto taken = branch->getAttrOfType<FloatAttr>(takenAttribute);
-    if (taken)
+    const bool isUsual = branch->hasAttr(usualAttr);
+    double share = isUsual ? 1 : isRare ? rare : even;
+    if (auto taken = branch->getAttrOfType<FloatAttr>(takenAttribute))
       share = taken.getValueAsDouble();
-    // Loops in it count by how often they run.
-    const double outerWeight =
-        std::exchange(weight, taken ? weight * share : weight);
     double latency = 0;
     for (Region *region : {&branch.getThenRegion(), &branch.getElseRegion()}) {
       if (region->empty())
         continue;
+      const double times =
+          isUsual && region == &branch.getElseRegion() ? rare : share;
+      const double outerWeight = std::exchange(weight, weight * times);
       Block body = priceBlock(region->front());
-      outer.counts.add(body.counts, share);
-      latency = std::max(latency, share * body.latency);
+      weight = outerWeight;
+      outer.counts.add(body.counts, times);
+      latency = std::max(latency, times * body.latency);
     }
-    weight = outerWeight;
     outer.counts.instructions += 2;
     return latency + 1;
   }

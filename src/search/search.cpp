@@ -97,6 +97,7 @@ public:
       searchEdges();
       searchTogether();
       searchPrefetch();
+      searchPasses();
     } else {
       refuse(fmt::format("any other plan: {} instructions are more than {}",
                          best.instructions, longestSearched),
@@ -108,11 +109,13 @@ public:
   }
 
 private:
-  const KernelAnalysis &analysis(Keeping keeping) {
-    std::unique_ptr<KernelAnalysis> &made = analyses[size_t(keeping)];
+  const KernelAnalysis &analysis(Keeping keeping, Passes passes) {
+    std::unique_ptr<KernelAnalysis> &made =
+        analyses[size_t(keeping)][size_t(passes)];
     if (!made)
-      made = std::make_unique<KernelAnalysis>(
-          input.kernel, input.alias, input.extents, input.strides, keeping);
+      made = std::make_unique<KernelAnalysis>(input.kernel, input.alias,
+                                              input.extents, input.strides,
+                                              keeping, passes);
     return *made;
   }
 
@@ -133,8 +136,8 @@ private:
   }
 
   Result<Priced> price(const PlanChoices &choices, std::string what) {
-    Planning planning{analysis(choices.keeping), input.target, input.machine,
-                      input.pins, choices};
+    Planning planning{analysis(choices.keeping, choices.passes), input.target,
+                      input.machine, input.pins, choices};
     Result<RealizedKernel> realized = realizeForCpu(planning);
     if (!realized)
       return realized.error();
@@ -367,6 +370,44 @@ private:
     }
   }
 
+  /// Reductions that depend on others, in the loops of those: where a law
+  /// allows it. Where their second passes make the code too long, fewer
+  /// programs together may do, since fewer loops wait for their end.
+  void searchPasses() {
+    tile::KernelOp kernel = input.kernel;
+    int64_t reductions = 0;
+    kernel->walk([&](tile::ReduceOp) { ++reductions; });
+    if (reductions < 2)
+      return;
+    const std::string what = "dependent reductions in one pass";
+    PlanChoices choices = best.choices;
+    choices.passes = Passes::Joined;
+    SmallVector<Refusal> refusals;
+    if (analysis(choices.keeping, choices.passes).phases.countJoins(refusals) ==
+        0) {
+      if (!refusals.empty())
+        refuse(what + ": " + refusals[0].text, refusals[0].code, choices);
+      return;
+    }
+    if (std::optional<Priced> joined = consider(choices, what)) {
+      // Of two plans that predictions do not tell apart the one with a loop
+      // less: what a loop is the first to read is hidden behind the arithmetic
+      // of that loop alone, which the price does not know.
+      if (joined->index != best.index &&
+          margin * joined->nanoseconds < best.nanoseconds) {
+        result.candidates[best.index].code = "cost.equal";
+        best = std::move(*joined);
+      }
+      return;
+    }
+    for (auto &[stage, together] : choices.together)
+      if (together > 1) {
+        together /= 2;
+        consider(choices,
+                 fmt::format("{}, {} programs together", what, together));
+      }
+  }
+
   bool isApart(size_t stage) const {
     return best.plan.stages[stage].order.edges == Edges::Apart;
   }
@@ -404,7 +445,8 @@ private:
   }
 
   const SearchInput &input;
-  std::unique_ptr<KernelAnalysis> analyses[3];
+  /// By what is kept, and by passes.
+  std::unique_ptr<KernelAnalysis> analyses[3][2];
   SearchResult result;
   Priced best;
   std::map<std::string, Priced> seen;
@@ -418,7 +460,7 @@ private:
 static Result<RealizedKernel> realizeToPrice(const SearchInput &input,
                                              const PlanChoices &choices) {
   KernelAnalysis analysis(input.kernel, input.alias, input.extents,
-                          input.strides, choices.keeping);
+                          input.strides, choices.keeping, choices.passes);
   Result<RealizedKernel> realized = realizeForCpu(
       {analysis, input.target, input.machine, input.pins, choices});
   if (!realized)

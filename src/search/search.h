@@ -13,7 +13,7 @@
 // The decisions are searched one after another, each with the best of those
 // before it: which values are kept; the vector dimension of each nest; vectors
 // per iteration; the form of the tail; how many programs advance together; what
-// they prefetch.
+// they prefetch; whether reductions that depend on others join their loops.
 //
 //===----------------------------------------------------------------------===//
 

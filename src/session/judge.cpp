@@ -18,6 +18,9 @@ Arithmetic CompiledOperator::State::arithmetic(DType storage) const {
   if (kernel) {
     rules.partials = kernel->summation.partials;
     rules.extraDepth = kernel->summation.extraDepth;
+    rules.aboutReference = kernel->summation.aboutReference;
+    if (kernel->summation.shifted)
+      rules.allowShift();
   }
   return rules;
 }

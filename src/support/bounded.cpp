@@ -7,6 +7,8 @@
 
 #include "support/bounded.h"
 
+#include "support/reference.h"
+
 #include "support/bounded_outcomes.h"
 
 #include <algorithm>
@@ -167,6 +169,28 @@ int64_t Arithmetic::depth(int64_t n) const {
   int64_t chain = chainOf(n, parts);
   int64_t tree = std::bit_width(static_cast<uint64_t>(std::min(parts, n) - 1));
   return std::min(chain + tree + std::max<int64_t>(extraDepth, 0), n - 1);
+}
+
+void Arithmetic::allowShift() {
+  // exp(x - r) and exp(r - c) with |r - c| at most `mostShift`, which adds to
+  // the argument of either, and their product; a unit in the last place of one
+  // of them is up to two of the result.
+  for (Function function : {Function::Exp, Function::Exp2}) {
+    FunctionUlps &own = ulps(function);
+    own.constant += 2 * (own.constant + 2 * (own.slope + 1) * mostShift + 1);
+  }
+}
+
+long double Arithmetic::effectiveMagnitude(long double magnitude,
+                                           long double squares,
+                                           int64_t n) const {
+  if (!aboutReference)
+    return magnitude;
+  // docs/numerics.md derives the factors.
+  constexpr long double spread = mostSpread;
+  return std::max(
+      5 * spread * magnitude,
+      std::sqrt(3 * spread * static_cast<long double>(n) * squares));
 }
 
 double Arithmetic::meanDepth(int64_t n) const {
@@ -496,6 +520,8 @@ void Summation::add(const Bounded &term) {
   if (isFinite(term.value)) {
     accumulate(term.value);
     radius += term.radius;
+    squares += (std::fabs(term.value) + term.radius) *
+               (std::fabs(term.value) + term.radius);
     positiveReach +=
         std::max(0.0L, std::min(term.radius, term.value + term.radius));
     negativeReach +=
@@ -529,6 +555,7 @@ void Summation::add(const Totals &totals) {
   positive += std::max(0.0L, (totals.magnitude + value) / 2);
   negative += std::max(0.0L, (totals.magnitude - value) / 2);
   radius += totals.radius;
+  squares += totals.largest * (totals.magnitude + totals.radius);
   positiveReach += totals.radius;
   negativeReach += totals.radius;
   largest = std::max(largest, totals.largest);
@@ -543,6 +570,7 @@ void Summation::addProduct(long double a, long double b) {
   long double product = a * b;
   ++count;
   accumulate(product);
+  squares += product * product;
   if (product == 0)
     return;
   long double size = std::fabs(product);
@@ -594,10 +622,14 @@ Bounded Summation::finish(int64_t depth, double meanDepth,
   long double inverse = growth < 1 ? 1 / (1 - growth) : infinity;
   long double rounding = 0;
   if (count > 1 && size > 0)
-    rounding = growth < 1
-                   ? unit * inverse *
-                         std::min(depth * size, meanDepth * largest * count)
-                   : infinity;
+    rounding =
+        growth < 1
+            ? unit * inverse *
+                  (arithmetic->aboutReference
+                       ? depth * arithmetic->effectiveMagnitude(size, squares,
+                                                                count)
+                       : std::min(depth * size, meanDepth * largest * count))
+            : infinity;
   if (count > 1)
     rounding += count * ownError * ownError * magnitude;
   // A partial sum may leave the range although the whole does not. Rounding is

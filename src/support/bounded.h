@@ -96,12 +96,19 @@ struct Arithmetic {
   /// True when exponentials may be summed in one pass that rescales the partial
   /// sum at each new maximum.
   bool onlineExponentials = true;
+  /// True when sums may be about a reference: what a sum of deviations, or of
+  /// their squares, loses to rounding is that of terms which are larger
+  /// (docs/numerics.md).
+  bool aboutReference = false;
   /// The units of the compute type's roundoff that one addition of a
   /// contraction may lose; above 1 for a matrix atom that truncates.
   double contractionUnits = 1;
 
   /// The rules of a tier for arrays of `storage`, summation plan unknown.
   static Arithmetic forTier(DType storage, Tier tier = Tier::Default);
+
+  /// Exponentials may be about a reference, and moved to their centre.
+  void allowShift();
 
   const FloatFormat &format() const { return floatFormat(compute); }
   const FunctionUlps &ulps(Function function) const {
@@ -112,6 +119,10 @@ struct Arithmetic {
   }
   /// The most additions that one of n terms passes through.
   int64_t depth(int64_t n) const;
+  /// What stands for the magnitudes of n terms in the rounding error of their
+  /// sum, from the sums of their magnitudes and of their squares.
+  long double effectiveMagnitude(long double magnitude, long double squares,
+                                 int64_t n) const;
   /// The most that n terms pass through on average: along a chain of additions
   /// the terms are spread evenly.
   double meanDepth(int64_t n) const;
@@ -291,6 +302,8 @@ private:
   /// The largest magnitude that a term may have.
   long double largest = 0;
   long double radius = 0;
+  /// The sum of the terms' squares.
+  long double squares = 0;
   /// Of the terms.
   uint8_t outcomes = 0;
   bool unknown = false;

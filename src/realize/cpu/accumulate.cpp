@@ -42,9 +42,10 @@ SmallVector<Value> keepInactive(NestEmitter &nest, ValueRange updated,
 /// Sum, product, max, min and bit combiners in any order.
 class FreeReduction : public Accumulator {
 public:
-  FreeReduction(tile::ReduceOp reduce, const Target &target)
-      : reduce(reduce), combiner(reduce.getCombiner()),
-        element(tile::getElement(reduce.getInputs()[0].getType())),
+  /// `input` is what is combined: the op's own input or another tile.
+  FreeReduction(tile::ReduceOp reduce, Value input, const Target &target)
+      : input(input), combiner(reduce.getCombiner()),
+        element(tile::getElement(input.getType())),
         hasExactExtrema(target.hasExactExtrema) {
     op = reduce;
   }
@@ -68,7 +69,7 @@ public:
   }
 
   SmallVector<Value> step(NestEmitter &nest, ValueRange state) override {
-    Value x = nest.emit.splat(nest.value(reduce.getInputs()[0]), nest.lanes);
+    Value x = nest.emit.splat(nest.value(input), nest.lanes);
     SmallVector<Value> next{combine(nest, state[0], x)};
     if (tracksNaN())
       next.push_back(nest.emit.select(nest.emit.isNaN(x), x, state[1]));
@@ -98,7 +99,7 @@ private:
     return nest.emit.select(nest.emit.compare(better, b, a), b, a);
   }
 
-  tile::ReduceOp reduce;
+  Value input;
   Combiner combiner;
   Type element;
   bool hasExactExtrema;
@@ -504,18 +505,26 @@ private:
 
 } // namespace
 
-std::unique_ptr<Accumulator> makeAccumulator(const Root &root,
-                                             const Target &target) {
+std::unique_ptr<Accumulator>
+makeAccumulator(const Root &root, const Phase &phase, const Target &target) {
   switch (root.kind) {
   case Root::Kind::Reduce: {
     auto reduce = cast<tile::ReduceOp>(root.op);
+    // Of sums about a reference, the one of deviations stands for all that are
+    // computed from it (join.cpp).
+    if (root.dependence.form == Dependence::Form::Deviation)
+      return nullptr;
+    Value input = reduce.getInputs()[0];
+    if (phase.join && phase.join->law == Law::Powers &&
+        phase.join->first == reduce)
+      input = phase.join->deviation;
     Combiner combiner = reduce.getCombiner();
     if (reduce.getOrder() == Order::Tree)
       return std::make_unique<TreeReduction>(reduce);
     if (reduce.getOrder() != Order::Unordered || combiner == Combiner::Custom ||
         combiner == Combiner::MaxNum || combiner == Combiner::MinNum)
       return std::make_unique<ExactReduction>(reduce);
-    return std::make_unique<FreeReduction>(reduce, target);
+    return std::make_unique<FreeReduction>(reduce, input, target);
   }
   case Root::Kind::ArgReduce:
     return std::make_unique<ArgReduction>(cast<tile::ArgReduceOp>(root.op));

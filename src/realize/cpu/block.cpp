@@ -264,7 +264,10 @@ NestPlan Realizer::plannedNest(const Phase &phase) {
 void Realizer::emitNest(const Phase &phase, const NestPlan &nest) {
   Location outer = emit.loc;
   emit.loc = nestLocation(outer, nest.id);
-  NestEmitter(*this, phase, nest).run();
+  if (phase.join)
+    emitJoined(*this, phase, nest);
+  else
+    NestEmitter(*this, phase, nest).run();
   emit.loc = outer;
 }
 

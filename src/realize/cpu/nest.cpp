@@ -623,7 +623,7 @@ void NestEmitter::run() {
             r.layouts[result] = levels[tileLevel].dim;
           r.setBuffer(result, r.allocateFor(result, "result", root.op));
         }
-    accumulators.push_back(makeAccumulator(root, emit.target));
+    accumulators.push_back(makeAccumulator(root, *phase, emit.target));
   }
   if (plan.transposes)
     orientValues();

@@ -58,9 +58,9 @@ public:
   mlir::Operation *op = nullptr;
 };
 
-/// The accumulator of a root; null for roots that have none.
-std::unique_ptr<Accumulator> makeAccumulator(const Root &root,
-                                             const Target &target);
+/// The accumulator of a root of a phase; null for roots that have none.
+std::unique_ptr<Accumulator>
+makeAccumulator(const Root &root, const Phase &phase, const Target &target);
 
 class NestEmitter {
 public:
@@ -75,6 +75,10 @@ public:
   /// an emitted scalar for a tile without dimensions.
   mlir::Value value(mlir::Value tile);
 
+  /// One element of a tile over constant extents, the `number`th of `count`
+  /// that are spread over all of it.
+  mlir::Value sample(mlir::Value tile, int64_t number, int64_t count);
+
   /// Evaluates a deferred op at the current coordinates, buffers aside.
   mlir::Value evaluate(mlir::Value tile);
 
@@ -84,6 +88,8 @@ public:
   /// Writes to, or reads, a buffer at the current coordinates.
   void writeBuffer(const TileBuffer &buffer, mlir::Value value);
   mlir::Value readBuffer(const TileBuffer &buffer);
+  /// The kept value of a tile: what the buffer has, times the tile's scale.
+  mlir::Value readKept(mlir::Value tile, const TileBuffer &buffer);
 
   /// The coordinate along a dimension: an index, of the first lane for the
   /// vector dimension.
@@ -249,6 +255,10 @@ private:
   llvm::SmallVector<unsigned> accumulatorSizes;
   llvm::DenseSet<mlir::Value> evaluatedHere;
 };
+
+/// Emits a joined phase: its loop about a reference, and what that gives about
+/// the centre.
+void emitJoined(Realizer &realizer, const Phase &phase, const NestPlan &plan);
 
 } // namespace tessera
 

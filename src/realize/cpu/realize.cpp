@@ -29,6 +29,7 @@ public:
     result.plan.target = target.name;
     result.plan.alias = analysis.accesses.aliasMode();
     result.plan.keeping = planning.choices.keeping;
+    result.plan.passes = planning.choices.passes;
   }
 
   Result<RealizedKernel> run(const RealizeOptions &options) {

@@ -18,6 +18,7 @@
 //   values.cpp      values of tiles at the coordinates of a nest
 //   access.cpp      addresses, bounds and masks of loads and stores
 //   accumulate.cpp  reductions, scans and contractions inside a nest
+//   join.cpp        reductions about a reference, in the loop they depend on
 //   combination.cpp ordered trees, and scans that need a reduction per element
 //   lines.cpp       loops over the lines of a buffer
 //   squares.cpp     values with lanes along either of two levels
@@ -109,6 +110,7 @@ public:
   // Shared state.
   mlir::Value scalar(mlir::Value tileScalar);
   /// Whether it has been computed.
+  /// A kept tile has one if its elements in memory have to be multiplied by it.
   bool hasScalar(mlir::Value tileScalar) const {
     return scalars.contains(tileScalar);
   }
@@ -165,6 +167,8 @@ public:
 
   /// Plans and emits a phase.
   void runPhase(const Phase &phase);
+  /// Executes a step that is no phase.
+  void runImmediate(mlir::Operation &op);
   /// Evaluates a tile into a buffer of its dimensions.
   void materializeInto(mlir::Value tile, const TileBuffer &buffer);
 
@@ -177,7 +181,6 @@ public:
 
 private:
   void runStep(const Step &step);
-  void runImmediate(mlir::Operation &op);
   void runParallel(tile::ParallelOp op, mlir::Value begin, mlir::Value end);
   /// The loop over the programs [first, last) of a grid, `together` in each
   /// iteration: phase by phase if there are several.

@@ -136,8 +136,9 @@ void NestEmitter::evaluateAtLevel(Value tile, int level) {
       break;
     }
   const TileBuffer *buffer = r.findBuffer(tile);
-  Value result = buffer && !evaluatedHere.contains(tile) ? readBuffer(*buffer)
-                                                         : evaluate(tile);
+  Value result = buffer && !evaluatedHere.contains(tile)
+                     ? readKept(tile, *buffer)
+                     : evaluate(tile);
   levels[level].cache[slotOf(tile)][tile] = result;
 }
 
@@ -145,7 +146,7 @@ Value NestEmitter::evaluate(Value tile) {
   Operation *op = tile.getDefiningOp();
   if (!op || !isDeferred(op)) {
     if (const TileBuffer *buffer = r.findBuffer(tile))
-      return readBuffer(*buffer);
+      return readKept(tile, *buffer);
     if (op && !isa<RankedTensorType>(tile.getType()))
       return emitOp(op);
     r.fail(op, "internal.value", "a tile was used before it was computed");
@@ -222,6 +223,26 @@ Value NestEmitter::readBuffer(const TileBuffer &buffer) {
   bool isContiguous = false;
   Value offset = coordinateOffset(buffer, {}, laneOffsets, isContiguous);
   return bufferAt(buffer, offset, laneOffsets, isContiguous);
+}
+
+Value NestEmitter::readKept(Value tile, const TileBuffer &buffer) {
+  Value kept = readBuffer(buffer);
+  if (!r.hasScalar(tile))
+    return kept;
+  Value scale = emit.splat(r.scalar(tile), lanesOf(kept));
+  return b.create<arith::MulFOp>(emit.loc, kept, scale);
+}
+
+Value NestEmitter::sample(Value tile, int64_t number, int64_t count) {
+  // What the phase keeps is not there yet.
+  for (const Root &root : phase->roots)
+    if (root.kind == Root::Kind::Materialize && root.op && isDeferred(root.op))
+      evaluatedHere.insert(root.value);
+  for (auto [level, described] : llvm::enumerate(levels)) {
+    int64_t extent = *r.constantExtent(described.dim);
+    enter(unsigned(level), emit.index((2 * number + 1) * extent / (2 * count)));
+  }
+  return value(tile);
 }
 
 void NestEmitter::writeBuffer(const TileBuffer &buffer, Value value) {

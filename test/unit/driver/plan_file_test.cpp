@@ -218,6 +218,36 @@ TEST(PlanFile, EditsChangeTheCode) {
   EXPECT_THAT(unpacked->summary, HasSubstr("m_block x6)"));
 }
 
+// The nests of a joined plan are others: a file that leaves them out has their
+// defaults.
+TEST(PlanFile, JoinsReductionsWhereALawAllowsIt) {
+  const kernels::Dims dims = {{"rows", 64}, {"cols", 500}};
+  auto headOf = [&](const char *op, const std::string &passes) {
+    Result<Made> made = make(op, dims);
+    EXPECT_TRUE(made) << made.error().str();
+    return made->text.substr(0, made->text.find("  \"keeping\"")) +
+           "\"passes\": \"" + passes + "\", \"stages\": []}";
+  };
+  Result<Made> joined =
+      make("layer_norm", dims, headOf("layer_norm", "joined"));
+  ASSERT_TRUE(joined) << joined.error().str();
+  EXPECT_THAT(joined->summary, HasSubstr(" in one pass over +cols"));
+  EXPECT_THAT(joined->text, HasSubstr("\"passes\": \"joined\""));
+  Result<Made> again = make("layer_norm", dims, joined->text);
+  ASSERT_TRUE(again) << again.error().str();
+  EXPECT_EQ(again->object, joined->object);
+  Result<Made> separate =
+      make("layer_norm", dims, headOf("layer_norm", "separate"));
+  ASSERT_TRUE(separate) << separate.error().str();
+  EXPECT_EQ(separate->summary.find("one pass"), std::string::npos);
+
+  Result<Made> none = make("rms_norm", dims, headOf("rms_norm", "joined"));
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code, "unsupported.plan");
+  EXPECT_THAT(none.error().message,
+              HasSubstr("passes: found joined, expected separate: no law"));
+}
+
 //===----------------------------------------------------------------------===//
 // Plans for something else
 //===----------------------------------------------------------------------===//
@@ -314,6 +344,9 @@ TEST(PlanFile, DamageIsNamedAndPlaced) {
       damage(replaced(text, "\"keeping\": \"all\"", "\"keeping\": \"most\"")),
       HasSubstr("keeping: found \"most\", expected all or expensive or "
                 "required"));
+  EXPECT_THAT(
+      damage(replaced(text, "\"passes\": \"separate\"", "\"passes\": \"one\"")),
+      HasSubstr("passes: found \"one\", expected separate or joined"));
 }
 
 TEST(PlanFile, DamagedSubjectsAreNamed) {

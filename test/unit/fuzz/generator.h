@@ -88,6 +88,10 @@ private:
                Value &result);
   bool gather(const std::string &element, const Dims &dims, int depth,
               Value &result);
+  /// A sum over values that depend on an earlier reduction of them, as laws of
+  /// reductions know it or nearly so.
+  Value centredSum(const std::string &element, const Value &from,
+                   const Dims &over, const Dims &dims);
   bool reduce(const std::string &element, const Dims &dims, int depth,
               Value &result);
   bool scan(const std::string &element, const Dims &dims, int depth,

@@ -110,6 +110,48 @@ Generator::Combine Generator::combineRegion(const std::vector<Value> &types,
   return combine;
 }
 
+Value Generator::centredSum(const std::string &element, const Value &from,
+                            const Dims &over, const Dims &dims) {
+  const std::string tile = tileType(element, from.dims);
+  auto reduced = [&](const char *combiner, const Value &value) {
+    return emit(std::string("tile.reduce ") + combiner + " unordered " +
+                    value.ref() + " over " + quotedList(over) + " : " + tile +
+                    " -> " + tileType(element, dims),
+                element, dims);
+  };
+  auto binary = [&](const char *op, const Value &a, const Value &b,
+                    const Dims &type) {
+    return emit(std::string("arith.") + op + " " + a.ref() + ", " + b.ref() +
+                    " : " + tileType(element, type),
+                element, type);
+  };
+  const bool isShift = random.chance(0.5);
+  Value centre = reduced(isShift ? "max" : "add", from);
+  if (!isShift || random.chance(0.1))
+    centre = binary("mulf", centre, constantTile(element, dims), dims);
+  Value spread = emit("tile.broadcast " + centre.ref() + " : " + centre.type() +
+                          " -> " + tile,
+                      element, from.dims);
+  Value body = isShift || random.chance(0.7)
+                   ? binary("subf", from, spread, from.dims)
+                   : binary("subf", spread, from, from.dims);
+  if (isShift)
+    body = emit("math.exp " + body.ref() + " : " + tile, element, from.dims);
+  if (!isShift && random.chance(0.8)) {
+    if (random.chance(0.4))
+      reduced("add", body);
+    body = binary("mulf", body, body, from.dims);
+  }
+  if (random.chance(0.3))
+    body = binary("mulf", body, get(element, from.dims, 1), from.dims);
+  if (random.chance(0.2))
+    body = emit("arith.select " + get("i1", from.dims, 1).ref() + ", " +
+                    body.ref() + ", " + constantTile(element, from.dims).ref() +
+                    " : " + tileType("i1", from.dims) + ", " + tile,
+                element, from.dims);
+  return reduced("add", body);
+}
+
 bool Generator::reduce(const std::string &element, const Dims &dims, int depth,
                        Value &result) {
   Dims further = furtherDims(dims);
@@ -125,6 +167,10 @@ bool Generator::reduce(const std::string &element, const Dims &dims, int depth,
   std::string how = order();
   if (random.chance(0.8)) {
     Value from = get(element, input, depth);
+    if (isFloatElement(element) && how == "unordered" && random.chance(0.3)) {
+      result = centredSum(element, from, over, dims);
+      return true;
+    }
     result = emit("tile.reduce " + namedCombiner(element) + " " + how + " " +
                       from.ref() + " over " + quotedList(over) + " : " +
                       from.type() + " -> " + tileType(element, dims),
