@@ -361,6 +361,35 @@ private:
                " elements are transposed in registers: other accesses are "
                "adjacent along '" +
                plan.tileDim + "'");
+    // Lines of the nearest cache need not be waited for.
+    plan.asksForLines = llvm::any_of(phase.roots,
+                                     [](const Root &root) {
+                                       return root.kind == Root::Kind::Store;
+                                     }) &&
+                        bytesOfArrays() > double(machine.memory[0].bytes);
+    if (plan.asksForLines)
+      reason("tile.lines", "lines that a square is stored to are asked for "
+                           "before it is loaded: the arrays do not stay in the "
+                           "nearest cache");
+  }
+
+  /// What the arrays of the nest hold.
+  double bytesOfArrays() const {
+    double bytes = 0;
+    llvm::SmallDenseSet<Value, 8> seen;
+    for (const Access &access : accesses) {
+      if (!seen.insert(access.view).second)
+        continue;
+      double size =
+          access.viewType().getElementType().isIndex()
+              ? 8
+              : access.viewType().getElementType().getIntOrFloatBitWidth() /
+                    8.0;
+      for (unsigned axis = 0; axis < access.axes.size(); ++axis)
+        size *= double(analysis.accesses.extent(access, axis));
+      bytes += size;
+    }
+    return bytes;
   }
 
   /// Finds the contraction of the phase, and the dimension of its result along

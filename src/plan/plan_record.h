@@ -101,6 +101,9 @@ struct NestPlan {
   /// vectors along it: squares of `tileRows` by `lanes` elements are transposed
   /// in registers where they meet what is adjacent along `vectorDim`.
   bool transposes = false;
+  /// Whether the lines that a square is stored to are prefetched before it is
+  /// loaded.
+  bool asksForLines = false;
   /// The operand of a contraction (0 or 1) that is first copied to memory of
   /// its own, its vectors side by side; -1 for none.
   int packedOperand = -1;
