@@ -223,40 +223,18 @@ private:
     return use;
   }
 
-  /// What vectors along the dimension offer if the nest is a contraction.
-  /// Nothing is copied where another dimension needs no copy, unless it is this
-  /// one that the result's rows lie along.
   RowsOfVectors rowsOfVectors(StringAttr dim) const {
-    if (phase.roots.size() != 1)
-      return {};
-    auto contract = dyn_cast_or_null<tile::ContractOp>(phase.roots[0].op);
-    if (!contract)
-      return {};
-    auto along = [&](StringAttr kept) {
-      return tessera::rowsOfVectors(contract, phase, kept, planning);
-    };
-    RowsOfVectors rows = along(dim);
-    if (rows.copied == 0)
-      return rows;
-    const bool isNeeded =
-        isLastOf(contract, dim) || llvm::none_of(phase.kept, [&](auto kept) {
-          return along(kept).isShared && along(kept).copied == 0;
-        });
-    return isNeeded && choice.packs != false ? rows : RowsOfVectors();
-  }
-
-  static bool isLastOf(tile::ContractOp contract, StringAttr dim) {
-    return tile::getDims(contract.getType()).back() == dim;
+    RowsOfVectors rows = tessera::rowsOfVectors(phase, dim, planning);
+    return choice.packs == false && rows.copied > 0 ? RowsOfVectors() : rows;
   }
 
   /// What speaks for such vectors: several rows share them, which those along a
   /// reduced dimension do not, and the rows of the result that is kept lie
   /// along them. An operand that must be copied speaks against, a little.
-  int64_t creditOfRows(StringAttr dim, const RowsOfVectors &rows) const {
+  static int64_t creditOfRows(const RowsOfVectors &rows) {
     if (!rows.isShared)
       return 0;
-    auto contract = cast<tile::ContractOp>(phase.roots[0].op);
-    return 8 + 2 * isLastOf(contract, dim) + 7 * rows.copied;
+    return 8 + 2 * rows.areOfResult + 7 * rows.copied;
   }
 
   bool isOrdered() const {
@@ -309,7 +287,7 @@ private:
       // unless squares are transposed or an operand is copied.
       const RowsOfVectors rows = rowsOfVectors(dim);
       int64_t score = 2 + 4 * use.adjacent - 4 * use.apart +
-                      3 * squares->turned(dim) + creditOfRows(dim, rows);
+                      3 * squares->turned(dim) + creditOfRows(rows);
       use.adjacent += rows.copied;
       if (score > 0 && use.adjacent > 0)
         plan.alternatives.vectorDims.push_back(dim.getValue().str());
@@ -433,6 +411,16 @@ private:
                " elements are transposed in registers: other accesses are "
                "adjacent along '" +
                plan.tileDim + "'");
+    // Lines of the nearest cache need not be waited for.
+    plan.asksForLines =
+        llvm::any_of(
+            phase.roots,
+            [](const Root &root) { return root.kind == Root::Kind::Store; }) &&
+        bytesOfArrays(accesses, analysis) > double(machine.memory[0].bytes);
+    if (plan.asksForLines)
+      reason("tile.lines", "lines that a square is stored to are asked for "
+                           "before it is loaded: the arrays do not stay in the "
+                           "nearest cache");
   }
 
   /// Finds the contraction of the phase, and the dimension of its result along

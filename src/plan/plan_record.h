@@ -107,6 +107,9 @@ struct NestPlan {
   /// Whether rows of an operand that the next iteration of the tiled loop reads
   /// are prefetched, where loops inside read the present ones repeatedly.
   bool prefetchesRows = false;
+  /// Whether the lines that a square is stored to are prefetched before it is
+  /// loaded.
+  bool asksForLines = false;
   /// The operand of a contraction (0 or 1) that is first copied to memory of
   /// its own, its vectors side by side; -1 for none.
   int packedOperand = -1;

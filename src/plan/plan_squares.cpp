@@ -156,8 +156,9 @@ int64_t Squares::mostRows(StringAttr dim, int64_t lanes,
 // Operands of contractions
 //===----------------------------------------------------------------------===//
 
-RowsOfVectors rowsOfVectors(tile::ContractOp contract, const Phase &phase,
-                            StringAttr dim, const Planning &planning) {
+/// The dimension by itself.
+static RowsOfVectors rowsAlong(tile::ContractOp contract, const Phase &phase,
+                               StringAttr dim, const Planning &planning) {
   const KernelAnalysis &analysis = planning.analysis;
   // Without fused multiply-adds an ordered contraction keeps nothing in
   // registers (findTile).
@@ -184,7 +185,9 @@ RowsOfVectors rowsOfVectors(tile::ContractOp contract, const Phase &phase,
   if (rows < fewRows)
     return {};
 
-  RowsOfVectors result{.isShared = true};
+  RowsOfVectors result{.isShared = true,
+                       .areOfResult =
+                           tile::getDims(contract.getType()).back() == dim};
   Operation *op = operand.getDefiningOp();
   if (!op || !isDeferred(op) || analysis.phases.isMaterialized(operand))
     return result;
@@ -211,6 +214,49 @@ RowsOfVectors rowsOfVectors(tile::ContractOp contract, const Phase &phase,
       (!elements || *elements > planning.machine.memory[2].bytes / 4 / bytes))
     return {};
   return result;
+}
+
+RowsOfVectors rowsOfVectors(const Phase &phase, StringAttr dim,
+                            const Planning &planning) {
+  auto contract = phase.roots.size() == 1
+                      ? dyn_cast_or_null<tile::ContractOp>(phase.roots[0].op)
+                      : tile::ContractOp();
+  if (!contract)
+    return {};
+  RowsOfVectors rows = rowsAlong(contract, phase, dim, planning);
+  auto needsNoCopy = [&](StringAttr other) {
+    RowsOfVectors others = rowsAlong(contract, phase, other, planning);
+    return others.isShared && others.copied == 0;
+  };
+  if (rows.copied == 0 || llvm::none_of(phase.kept, needsNoCopy))
+    return rows;
+  auto varies = [&](Value operand) {
+    return llvm::is_contained(tile::getDims(operand.getType()), dim);
+  };
+  Value other =
+      varies(contract.getRhs()) ? contract.getLhs() : contract.getRhs();
+  const int64_t bytes =
+      std::max<int64_t>(bitsOf(tile::getElement(other.getType())) / 8, 1);
+  std::optional<int64_t> elements =
+      planning.analysis.dims.elements(tile::getDims(other.getType()));
+  const bool isNear =
+      elements && *elements <= planning.machine.memory[0].bytes / bytes;
+  return rows.areOfResult && isNear ? rows : RowsOfVectors();
+}
+
+double bytesOfArrays(ArrayRef<Access> accesses,
+                     const KernelAnalysis &analysis) {
+  double bytes = 0;
+  llvm::DenseSet<Value> seen;
+  for (const Access &access : accesses) {
+    if (!seen.insert(access.view).second)
+      continue;
+    double size = double(bitsOf(access.viewType().getElementType())) / 8;
+    for (unsigned axis = 0; axis < access.axes.size(); ++axis)
+      size *= double(analysis.accesses.extent(access, axis));
+    bytes += size;
+  }
+  return bytes;
 }
 
 } // namespace tessera

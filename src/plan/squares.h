@@ -65,18 +65,28 @@ private:
   bool isForgone = false;
 };
 
+/// What the arrays hold that are accessed.
+double bytesOfArrays(llvm::ArrayRef<Access> accesses,
+                     const KernelAnalysis &analysis);
+
 /// What vectors along a dimension of the result of a contraction have to offer.
 struct RowsOfVectors {
   /// Whether enough rows of the result share each vector that is loaded.
   bool isShared = false;
+  /// Whether rows of the result as it is kept lie along the dimension.
+  bool areOfResult = false;
   /// Accesses of the operand with the vectors whose elements lie apart along
   /// the dimension, but side by side along another one of the operand's, which
   /// can be copied first.
   int64_t copied = 0;
 };
 
-RowsOfVectors rowsOfVectors(tile::ContractOp contract, const Phase &phase,
-                            mlir::StringAttr dim, const Planning &planning);
+/// If the phase is a contraction. Nothing is copied where vectors along another
+/// dimension need no copy, unless it is this one that the result's rows lie
+/// along, and the elements of the other operand, which lie apart then, are
+/// near.
+RowsOfVectors rowsOfVectors(const Phase &phase, mlir::StringAttr dim,
+                            const Planning &planning);
 
 } // namespace tessera
 

@@ -234,8 +234,9 @@ void NestEmitter::prefetchNext(const Access &access, Value pointer) {
                  /*isStored=*/false);
 }
 
-/// Prefetches what a later nest stores at these coordinates.
-void NestEmitter::prefetchStored(const Access &access) {
+/// The address of what is stored at these coordinates, which need not be inside
+/// the view; null if that is not known yet, or differs from lane to lane.
+Value NestEmitter::storedAddress(const Access &access) {
   Value offset = emit.index(0);
   for (auto [axis, described] : llvm::enumerate(access.axes)) {
     Value position = emit.index(0);
@@ -244,17 +245,23 @@ void NestEmitter::prefetchStored(const Access &access) {
           emit.mul(coordinate(described.dim), emit.index(described.step));
     if (described.offset) {
       // One that is computed after this nest comes too late.
-      if (!isa<BlockArgument>(described.offset) &&
-          !r.hasScalar(described.offset))
-        return;
+      if (isa<RankedTensorType>(described.offset.getType()) ||
+          (!isa<BlockArgument>(described.offset) &&
+           !r.hasScalar(described.offset)))
+        return {};
       position = emit.add(position, r.scalar(described.offset));
     }
     offset = emit.add(offset, emit.mul(position, r.stride(access, axis)));
   }
-  Type storage = access.viewType().getElementType();
-  prefetchVector(
-      emit.offsetPointer(r.viewPointer(access.view), storage, offset), storage,
-      /*isStored=*/true);
+  return emit.offsetPointer(r.viewPointer(access.view),
+                            access.viewType().getElementType(), offset);
+}
+
+/// Prefetches what a later nest stores at these coordinates.
+void NestEmitter::prefetchStored(const Access &access) {
+  if (Value pointer = storedAddress(access))
+    prefetchVector(pointer, access.viewType().getElementType(),
+                   /*isStored=*/true);
 }
 
 /// Prefetches a vector, line by line; of the vectors of an iteration that share

@@ -148,6 +148,7 @@ private:
   mlir::Value outside(mlir::Value index, int64_t extent);
   mlir::Value loadElement(const Access &access);
   void prefetchNext(const Access &access, mlir::Value pointer);
+  mlir::Value storedAddress(const Access &access);
   void prefetchStored(const Access &access);
   void prefetchVector(mlir::Value pointer, mlir::Type storage, bool isStored);
   mlir::Value emitOp(mlir::Operation *op);
@@ -220,6 +221,7 @@ private:
   bool isOnOtherSide(mlir::Value tile) const;
   bool storesAcross(const Root &root);
   void emitSquares();
+  void askForLines();
   void turn();
   llvm::SmallVector<int64_t> squareCopies() const;
   void transposeFromOtherSide(mlir::Value tile);

@@ -170,6 +170,32 @@ void NestEmitter::transposeFromOtherSide(Value tile) {
   copy = here;
 }
 
+/// Prefetches the lines that the square is stored to, the last of a vector that
+/// crosses one included. Stores leave the core one after another: each line
+/// that is not near would hold up all that follow.
+void NestEmitter::askForLines() {
+  for (const Root &root : phase->roots) {
+    if (root.kind != Root::Kind::Store)
+      continue;
+    const Access access = *getAccess(root.op);
+    const Type storage = access.viewType().getElementType();
+    const bool isAcross = storesAcross(root);
+    if (isAcross)
+      turn();
+    for (int64_t number : squareCopies()) {
+      copy = number;
+      Value first = storedAddress(access);
+      if (!first)
+        break;
+      emit.prefetch(first, /*isStored=*/true);
+      emit.prefetch(emit.offsetPointer(first, storage, emit.index(lanes - 1)),
+                    /*isStored=*/true);
+    }
+    if (isAcross)
+      turn();
+  }
+}
+
 void NestEmitter::emitSquares() {
   other = {.vectorDim = levels[tileLevel].dim,
            .vectorLevel = tileLevel,
@@ -180,6 +206,8 @@ void NestEmitter::emitSquares() {
            .mask = rowMask,
            .isWhole = false};
   for (square = 0; square < vectors; ++square) {
+    if (plan.asksForLines && !r.checksOnly)
+      askForLines();
     // Root by root: what conflicts does so at the same coordinates.
     for (const Root &root : phase->roots) {
       const bool isAcross = storesAcross(root);

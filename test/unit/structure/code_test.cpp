@@ -377,6 +377,19 @@ TEST(Code, ChunksOfSquaresAreLoadedToTheirPlace) {
   expectNone(code["asm"], R"(\sv(perm|shuf|blend))", "other shuffles");
 }
 
+// Lines that a square is stored to are asked for early, where they are far.
+TEST(Code, LinesOfSquaresAreAskedForWhereTheyAreFar) {
+  auto asked = [](int64_t rows, int64_t cols) {
+    return linesWith(
+               emit(*kernels::findOperator("transpose"),
+                    {.dims = rowsOf(rows, cols), .isa = Isa::Avx2})["asm"],
+               "prefetchw")
+        .size();
+  };
+  EXPECT_GT(asked(1024, 1024), 0u);
+  EXPECT_EQ(asked(32, 32), 0u);
+}
+
 // What the tests above look for is found where it is.
 TEST(Code, WhatIsLookedForIsFound) {
   Emitted add = emit(*kernels::findOperator("add"), {.dims = rowsOf(4, 4096)});
