@@ -216,12 +216,13 @@ Kernel attention() {
 
           Part all(seen);
           Tile seesAny = isMasked ? all.seen : limit > 0;
+          // Of scores that are all -inf: NaN, as exp(-inf - -inf) is.
+          Tile total = all.total + (all.highest - all.highest);
           store(o(b, group + firstHead, query + first, values),
-                select(seesAny, all.weighted * (1 / all.total), 0));
-          // Of no visible key: -inf + log 0.
+                select(seesAny, all.weighted * (1 / total), 0));
           if (lse.present())
             store(lse(b, group + firstHead, query + first),
-                  all.highest + log(all.total));
+                  select(seesAny, all.highest + log(total), -infinity));
         }
       });
 }

@@ -577,6 +577,22 @@ private:
     choosePacking(extent / plan.tileRows);
   }
 
+  /// Whether an operand's vectors follow each other in memory, as far as arrays
+  /// are dense: it takes whole rows, one after another.
+  bool liesTogether(Value operand) const {
+    auto load = operand.getDefiningOp<tile::LoadOp>();
+    if (!load)
+      return false;
+    Access access = *getAccess(load);
+    const unsigned last = access.axes.size() - 1;
+    const Access::Axis &row = access.axes[last];
+    return last > 0 && row.dim && row.dim.getValue() == plan.vectorDim &&
+           row.step == 1 && !row.offset &&
+           extentOf(row.dim) == analysis.accesses.extent(access, last) &&
+           access.axes[last - 1].dim && access.axes[last - 1].step == 1 &&
+           tile::getDims(operand.getType()).size() == 2;
+  }
+
   /// Whether the operand with the vectors is copied before it is used: all of
   /// it is read again for every group of rows, and where its lines lie far
   /// apart they displace each other in the caches.
@@ -591,7 +607,9 @@ private:
             StringAttr::get(analysis.kernel->getContext(), plan.vectorDim))
             .copied > 0;
     if (!op || !isDeferred(op) || analysis.phases.isMaterialized(operand) ||
-        !elements || (uses < fewUses && !choice.packs && !lieApart))
+        !elements ||
+        (!choice.packs &&
+         ((uses < fewUses && !lieApart) || liesTogether(operand))))
       return;
     Type element = tile::getElement(operand.getType());
     int64_t size =

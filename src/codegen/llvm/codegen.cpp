@@ -11,6 +11,7 @@
 
 #include "llvm/Analysis/CGSCCPassManager.h"
 #include "llvm/Analysis/LoopAnalysisManager.h"
+#include "llvm/IR/IntrinsicInst.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/Verifier.h"
@@ -99,28 +100,66 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
       passes.run(function, functions);
 }
 
+namespace {
+/// Sets a switch of LLVM's that only the options of a process have, while an
+/// object of this type lives.
+class ProcessSwitch {
+public:
+  ProcessSwitch(llvm::StringRef name, bool value) {
+    auto &options = llvm::cl::getRegisteredOptions();
+    auto found = options.find(name);
+    if (found == options.end())
+      return;
+    option = static_cast<llvm::cl::opt<bool> *>(found->second);
+    before = *option;
+    option->setValue(value);
+  }
+  ProcessSwitch(const ProcessSwitch &) = delete;
+  ProcessSwitch &operator=(const ProcessSwitch &) = delete;
+  ~ProcessSwitch() {
+    if (option)
+      option->setValue(before);
+  }
+
+private:
+  llvm::cl::opt<bool> *option = nullptr;
+  bool before = false;
+};
+} // namespace
+
+/// Whether a loop carries so many sums of products in vectors that few
+/// registers are left: the inner loop of a tiled contraction.
+static bool carriesManyVectors(llvm::Module &module) {
+  constexpr int many = 12;
+  auto isSum = [](const llvm::PHINode &phi) {
+    return phi.getType()->isVectorTy() &&
+           llvm::any_of(phi.incoming_values(), [](const llvm::Use &value) {
+             auto *call = llvm::dyn_cast<llvm::IntrinsicInst>(value.get());
+             return call && call->getIntrinsicID() == llvm::Intrinsic::fma;
+           });
+  };
+  for (llvm::Function &function : module)
+    for (llvm::BasicBlock &block : function)
+      if (llvm::count_if(block.phis(), isSum) >= many)
+        return true;
+  return false;
+}
+
 /// Adds the passes of code generation, without loop strength reduction: our
 /// loops have one counter and addresses that start from it, which it leaves as
 /// they are or makes longer, in a large part of the time that emission takes.
-/// LLVM has no other switch for it than the option of a process, which is back
-/// in place when the passes have been added.
+/// Nor are machine instructions moved out of loops where one of these needs
+/// most registers: the constants of functions would be held across it, and what
+/// it carries spilled instead.
 static void addEmission(llvm::legacy::PassManager &passes,
                         llvm::raw_pwrite_stream &stream,
                         llvm::TargetMachine &machine,
-                        llvm::CodeGenFileType type) {
+                        llvm::CodeGenFileType type, bool movesOutOfLoops) {
   static std::mutex mutex;
   std::lock_guard lock(mutex);
-  auto &options = llvm::cl::getRegisteredOptions();
-  auto found = options.find("disable-lsr");
-  auto *disable = found == options.end()
-                      ? nullptr
-                      : static_cast<llvm::cl::opt<bool> *>(found->second);
-  const bool before = disable && *disable;
-  if (disable)
-    disable->setValue(true);
+  ProcessSwitch reduction("disable-lsr", true);
+  ProcessSwitch motion("disable-machine-licm", !movesOutOfLoops);
   machine.addPassesToEmitFile(passes, stream, nullptr, type);
-  if (disable)
-    disable->setValue(before);
 }
 
 static std::string emit(llvm::Module &module, llvm::TargetMachine &machine,
@@ -130,7 +169,7 @@ static std::string emit(llvm::Module &module, llvm::TargetMachine &machine,
   llvm::legacy::PassManager passes;
   // AArch64's default for unoptimized code, which knows fewer vectors.
   machine.setGlobalISel(false);
-  addEmission(passes, stream, machine, type);
+  addEmission(passes, stream, machine, type, !carriesManyVectors(module));
   // The selector of unoptimized code splits the block at every select of
   // floats, which takes time in the square of its length.
   machine.setFastISel(false);

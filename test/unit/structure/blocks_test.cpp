@@ -131,5 +131,31 @@ TEST(Blocks, RowsThatAreReadRepeatedlyArePrefetched) {
               IsEmpty());
 }
 
+// What a contraction carries stays in registers: the constants of exp, which
+// another loop of the same block needs, are not held across it.
+TEST(Blocks, TilesOfContractionsAreNotSpilled) {
+  for (const auto &[queries, keys] :
+       {std::pair(1, 2048), std::pair(512, 512)}) {
+    Emitted code =
+        emit(*kernels::findOperator("attention"), {.dims = {{"b", 1},
+                                                            {"hq", 8},
+                                                            {"hkv", 2},
+                                                            {"q", queries},
+                                                            {"k", keys},
+                                                            {"d", 64},
+                                                            {"dv", 64}},
+                                                   .isa = Isa::Avx512});
+    EXPECT_THAT(
+        linesWith(code["asm"], "vmov[a-z]*\\s+%zmm[0-9]+, -?[0-9]*\\(%rsp"),
+        IsEmpty());
+  }
+}
+
+// The rows of one block are all there is of a dense array's: a copy would lie
+// as they do.
+TEST(Blocks, WholeRowsAreNotCopied) {
+  EXPECT_THAT(attention(1, 64, 512).plan, Not(HasSubstr("packed")));
+}
+
 } // namespace
 } // namespace tessera::structuretest
