@@ -88,7 +88,9 @@ public:
     const TileBuffer &keys = columns[0].source;
     stride = keys.stride(emit, axis);
     isContiguous = keys.strides[axis] == 1;
-    length = r.extent(along);
+    // A negative one is reported by a check that does not end the stage.
+    length = b.createOrFold<arith::MaxSIOp>(emit.loc, r.extent(along),
+                                            emit.index(0));
     bound = r.analysis.dims.extentBound(along);
     bool isOne = keyWidth() <= 32 && bound &&
                  *bound < std::numeric_limits<uint32_t>::max();

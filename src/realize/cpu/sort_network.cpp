@@ -8,6 +8,7 @@
 #include "realize/cpu/sort_network.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
 
 #include <algorithm>
 #include <array>
@@ -15,6 +16,10 @@
 using namespace mlir;
 
 namespace tessera {
+
+/// What is sorted before anything is exchanged with what lies further away:
+/// half of a nearest cache.
+static constexpr int64_t chunkBytes = 16 << 10;
 
 void emitLoop(VectorEmitter &emit, Value low, Value high, Value step,
               function_ref<void(Value)> body) {
@@ -178,8 +183,9 @@ void SortNetwork::sortBlock(Block &block) {
 // In memory
 //===----------------------------------------------------------------------===//
 
-void SortNetwork::forEachBlock(Value count, function_ref<void(Block &)> body) {
-  emitLoop(emit, emit.index(0), count, emit.index(block()), [&](Value at) {
+void SortNetwork::forEachBlock(Value begin, Value end,
+                               function_ref<void(Block &)> body) {
+  emitLoop(emit, begin, end, emit.index(block()), [&](Value at) {
     Block block;
     SmallVector<Value> places;
     for (int64_t vector = 0; vector < vectors; ++vector) {
@@ -215,57 +221,98 @@ void SortNetwork::exchangePlaces(Value low, Value high,
   });
 }
 
-/// Merges sorted runs of `half` records in pairs.
-void SortNetwork::mergeRuns(Value half, Value count) {
-  Value zero = emit.index(0);
-  auto sub = [&](Value x, Value y) -> Value {
-    return b.create<arith::SubIOp>(emit.loc, x, y);
-  };
+Value SortNetwork::sub(Value x, Value y) {
+  return b.create<arith::SubIOp>(emit.loc, x, y);
+}
+Value SortNetwork::smaller(Value x, Value y) {
+  return b.create<arith::MinSIOp>(emit.loc, x, y);
+}
+Value SortNetwork::halved(Value x) {
+  return b.create<arith::ShRUIOp>(emit.loc, x, emit.index(1));
+}
+
+/// In runs of two sorted halves: the first with the last and so on inwards.
+void SortNetwork::exchangeMirrored(Value half, Value begin, Value end) {
   Value run = emit.add(half, half);
-  emitLoop(emit, zero, count, run, [&](Value start) {
+  emitLoop(emit, begin, end, run, [&](Value start) {
     // The vector at `at` has the one at 2 start + run - lanes - at, which must
     // lie before the end, as its partner.
     Value ends = emit.add(emit.add(start, start), run);
-    Value low = b.create<arith::MaxSIOp>(emit.loc, start, sub(ends, count));
+    Value low = b.create<arith::MaxSIOp>(emit.loc, start, sub(ends, end));
     Value last = sub(ends, emit.index(lanes));
     exchangePlaces(
         low, emit.add(start, half), [&](Value at) { return sub(last, at); },
         /*isMirrored=*/true);
   });
-  auto halved = [&](Value value) -> Value {
-    return b.create<arith::ShRUIOp>(emit.loc, value, emit.index(1));
-  };
+}
+
+/// Exchanges at `distance`, at half of it and so on, `least` being the last.
+void SortNetwork::exchangeApart(Value distance, int64_t least, Value begin,
+                                Value end) {
   emitWhile(
-      emit, halved(half),
-      [&](ValueRange distance) {
-        return emit.compare(arith::CmpIPredicate::sge, distance[0],
-                            emit.index(block()));
+      emit, distance,
+      [&](ValueRange now) {
+        return emit.compare(arith::CmpIPredicate::sge, now[0],
+                            emit.index(least));
       },
-      [&](ValueRange state) -> SmallVector<Value> {
-        Value distance = state[0];
-        emitLoop(
-            emit, zero, count, emit.add(distance, distance), [&](Value start) {
-              Value high = b.create<arith::MinSIOp>(
-                  emit.loc, emit.add(start, distance), sub(count, distance));
-              exchangePlaces(
-                  start, high, [&](Value at) { return emit.add(at, distance); },
-                  /*isMirrored=*/false);
-            });
-        return {halved(distance)};
+      [&](ValueRange now) -> SmallVector<Value> {
+        Value apart = now[0];
+        emitLoop(emit, begin, end, emit.add(apart, apart), [&](Value start) {
+          exchangePlaces(
+              start, smaller(emit.add(start, apart), sub(end, apart)),
+              [&](Value at) { return emit.add(at, apart); },
+              /*isMirrored=*/false);
+        });
+        return {halved(apart)};
       });
-  forEachBlock(count,
+}
+
+/// What remains of a merge from exchanges at `distance` on.
+void SortNetwork::mergeFrom(Value distance, Value begin, Value end) {
+  exchangeApart(distance, block(), begin, end);
+  forEachBlock(begin, end,
                [&](Block &block) { mergeBlock(block, this->block() / 2); });
 }
 
-void SortNetwork::sort(Value count) {
-  forEachBlock(count, [&](Block &block) { sortBlock(block); });
+void SortNetwork::sortRange(Value begin, Value end) {
+  forEachBlock(begin, end, [&](Block &block) { sortBlock(block); });
+  Value count = sub(end, begin);
   emitWhile(
       emit, emit.index(block()),
       [&](ValueRange half) {
         return emit.compare(arith::CmpIPredicate::slt, half[0], count);
       },
       [&](ValueRange half) -> SmallVector<Value> {
-        mergeRuns(half[0], count);
+        exchangeMirrored(half[0], begin, end);
+        mergeFrom(halved(half[0]), begin, end);
+        return {emit.add(half[0], half[0])};
+      });
+}
+
+void SortNetwork::sort(Value count) {
+  Value zero = emit.index(0);
+  int64_t chunk = chunkBytes / 8 / int64_t(arrays.size());
+  APInt known;
+  if (matchPattern(count, m_ConstantInt(&known)) &&
+      known.getSExtValue() <= chunk)
+    return sortRange(zero, count);
+  auto forEachChunk = [&](function_ref<void(Value, Value)> body) {
+    emitLoop(emit, zero, count, emit.index(chunk), [&](Value start) {
+      body(start, smaller(emit.add(start, emit.index(chunk)), count));
+    });
+  };
+  forEachChunk([&](Value begin, Value end) { sortRange(begin, end); });
+  emitWhile(
+      emit, emit.index(chunk),
+      [&](ValueRange half) {
+        return emit.compare(arith::CmpIPredicate::slt, half[0], count);
+      },
+      [&](ValueRange half) -> SmallVector<Value> {
+        exchangeMirrored(half[0], zero, count);
+        exchangeApart(halved(half[0]), chunk, zero, count);
+        forEachChunk([&](Value begin, Value end) {
+          mergeFrom(emit.index(chunk / 2), begin, end);
+        });
         return {emit.add(half[0], half[0])};
       });
 }

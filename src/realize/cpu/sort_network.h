@@ -18,7 +18,8 @@
 //     blocks are merged in registers
 //
 // What would lie beyond the end counts as larger than all, so it never moves
-// and is left out.
+// and is left out. Chunks that fit a near cache are sorted first, and each goes
+// through all exchanges within it before the next.
 //
 //===----------------------------------------------------------------------===//
 
@@ -72,9 +73,16 @@ private:
   void exchangeVectors(Block &block, int64_t mask, bool isMirrored);
   void mergeBlock(Block &block, int64_t distance);
   void sortBlock(Block &block);
-  void forEachBlock(mlir::Value count,
+  mlir::Value sub(mlir::Value x, mlir::Value y);
+  mlir::Value smaller(mlir::Value x, mlir::Value y);
+  mlir::Value halved(mlir::Value x);
+  void forEachBlock(mlir::Value begin, mlir::Value end,
                     llvm::function_ref<void(Block &block)> body);
-  void mergeRuns(mlir::Value half, mlir::Value count);
+  void exchangeMirrored(mlir::Value half, mlir::Value begin, mlir::Value end);
+  void exchangeApart(mlir::Value distance, int64_t least, mlir::Value begin,
+                     mlir::Value end);
+  void mergeFrom(mlir::Value distance, mlir::Value begin, mlir::Value end);
+  void sortRange(mlir::Value begin, mlir::Value end);
   void exchangePlaces(mlir::Value low, mlir::Value high,
                       llvm::function_ref<mlir::Value(mlir::Value)> partner,
                       bool isMirrored);
