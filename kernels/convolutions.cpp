@@ -28,15 +28,16 @@ Kernel conv2d() {
         Dim kh = dim("kh", w.extent(2)), kw = dim("kw", w.extent(3));
         Dim oh = dim("oh", y.extent(2)), ow = dim("ow", y.extent(3));
         (void)h, (void)across; // Name extents for callers.
-        Blocks filters = blocks(f, tunable("block_f", {32, 64, 16}));
+        Blocks filters = blocks(f, tunable("block_f", {64, 32, 16}));
         for (auto [image, b, row] : parallel(n, filters, oh)) {
           Tile down = index(row) * stride.value() - pad.value() +
                       iota(kh) * dilation.value();
           Tile right = iota(kw) * dilation.value() - pad.value();
-          Tile sum =
-              contract(load(w(b, c, kh, kw)),
-                       load(x(image, c, down, stride.value() * ow + right)),
-                       {c, kh, kw});
+          // A row's elements last, which are lanes.
+          Tile around =
+              transpose(load(x(image, c, down, stride.value() * ow + right)),
+                        {c, kh, kw, ow});
+          Tile sum = contract(load(w(b, c, kh, kw)), around, {c, kh, kw});
           if (bias.present())
             sum = sum + load(bias(b));
           store(y(image, b, row, ow), sum);

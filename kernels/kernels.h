@@ -65,6 +65,11 @@ Kernel gemmQ4();
 Kernel sort();
 Kernel topK();
 
+// images.cpp
+Kernel maxPool2d();
+Kernel sobel();
+Kernel median3();
+
 // convolutions.cpp
 Kernel conv2d();
 Kernel depthwiseConv2d();

@@ -170,6 +170,16 @@ std::vector<Operator> makeTable() {
                      {"w", {"c", "kh", "kw"}},
                      {"bias", {"c"}},
                      {"y", {"n", "c", "oh", "ow"}}}),
+      otherOperator(
+          "max_pool2d", "the largest element of each window", maxPool2d,
+          {"n", "c", "h", "w"}, {1, 64, 112, 112},
+          {{"x", {"n", "c", "h", "w"}}, {"y", {"n", "c", "ph", "pw"}}}),
+      otherOperator("sobel", "magnitude of the gradient by Sobel's filters",
+                    sobel, {"n", "c", "h", "w"}, {1, 3, 512, 512},
+                    {{"x", {"n", "c", "h", "w"}}, {"y", {"n", "c", "h", "w"}}}),
+      otherOperator("median3", "median of the 3 x 3 elements around each",
+                    median3, {"n", "c", "h", "w"}, {1, 3, 512, 512},
+                    {{"x", {"n", "c", "h", "w"}}, {"y", {"n", "c", "h", "w"}}}),
       otherOperator("attention",
                     "softmax(scale q k^T) v; grouped heads, causal, masked",
                     attention, {"b", "hq", "hkv", "q", "k", "d", "dv"},
@@ -193,6 +203,9 @@ std::vector<Operator> makeTable() {
       op.multipleDim = "k";
       op.multipleOf = "group";
     }
+    if (op.name == "max_pool2d")
+      op.ranges = {
+          {"window", 1, 16}, {"stride", 1, farthest}, {"pad", 0, farthest}};
     if (op.name.ends_with("conv2d"))
       op.ranges = {{"stride", 1, farthest},
                    {"pad", 0, farthest},
@@ -227,13 +240,13 @@ int64_t integerOf(const Settings &constants, std::string_view name,
 }
 
 /// How many places a window has on an axis of an image.
-int64_t windowPlaces(int64_t extent, int64_t window,
-                     const Settings &constants) {
+int64_t windowPlaces(int64_t extent, int64_t window, const Settings &constants,
+                     int64_t stride) {
   if (window == 0)
     return 0;
   int64_t reach = (window - 1) * integerOf(constants, "dilation", 1) + 1;
   int64_t room = extent + 2 * integerOf(constants, "pad", 0) - reach;
-  return room < 0 ? 0 : room / integerOf(constants, "stride", 1) + 1;
+  return room < 0 ? 0 : room / integerOf(constants, "stride", stride) + 1;
 }
 
 int64_t axisExtent(const Dims &dims, const Settings &constants,
@@ -241,9 +254,14 @@ int64_t axisExtent(const Dims &dims, const Settings &constants,
   if (axis == "1")
     return 1;
   if (axis == "oh")
-    return windowPlaces(extentOf(dims, "h"), extentOf(dims, "kh"), constants);
+    return windowPlaces(extentOf(dims, "h"), extentOf(dims, "kh"), constants,
+                        1);
   if (axis == "ow")
-    return windowPlaces(extentOf(dims, "w"), extentOf(dims, "kw"), constants);
+    return windowPlaces(extentOf(dims, "w"), extentOf(dims, "kw"), constants,
+                        1);
+  if (axis == "ph" || axis == "pw")
+    return windowPlaces(extentOf(dims, axis == "ph" ? "h" : "w"),
+                        integerOf(constants, "window", 2), constants, 2);
   size_t slash = axis.find('/');
   if (slash == axis.npos)
     return extentOf(dims, axis);

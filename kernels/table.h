@@ -46,8 +46,8 @@ enum class Content : uint8_t {
 struct ArrayInfo {
   std::string_view name;
   /// The extent of each axis: a dimension, "1", "dimension/2",
-  /// "dimension/other dimension", or "oh" and "ow": those of an image on which
-  /// windows were laid.
+  /// "dimension/other dimension", or "oh" and "ow", "ph" and "pw": those of an
+  /// image on which windows were laid, of kh x kw or to pool.
   std::vector<std::string_view> axes;
   Content content = Content::Values;
   std::string_view limit = {};

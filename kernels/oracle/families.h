@@ -64,6 +64,11 @@ Result<OracleResult> gemmQ4(const OracleArgs &args);
 Result<OracleResult> sort(const OracleArgs &args);
 Result<OracleResult> topK(const OracleArgs &args);
 
+// images.cpp
+Result<OracleResult> maxPool2d(const OracleArgs &args);
+Result<OracleResult> sobel(const OracleArgs &args);
+Result<OracleResult> median3(const OracleArgs &args);
+
 // convolutions.cpp
 Result<OracleResult> conv2d(const OracleArgs &args);
 Result<OracleResult> depthwiseConv2d(const OracleArgs &args);

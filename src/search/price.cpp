@@ -414,7 +414,13 @@ private:
       }
       double latency = 0;
       if (auto loop = dyn_cast<scf::ForOp>(op)) {
-        latency = addLoop(loop, result);
+        latency = addLoop(loop, priceBlock(*loop.getBody()),
+                          expectedTrips(loop), result);
+      } else if (auto loop = dyn_cast<scf::WhileOp>(op);
+                 loop && loop->hasAttr(tripsAttribute)) {
+        Block body = priceBlock(loop.getAfter().front());
+        body.counts.add(priceBlock(loop.getBefore().front()).counts);
+        latency = addLoop(loop, std::move(body), expectedTrips(loop), result);
       } else if (auto branch = dyn_cast<scf::IfOp>(op)) {
         latency = addBranch(branch, result);
       } else {
@@ -444,9 +450,7 @@ private:
   }
 
   /// Adds a loop to the block around it; returns its time.
-  double addLoop(scf::ForOp loop, Block &outer) {
-    Block body = priceBlock(*loop.getBody());
-    double trips = expectedTrips(loop);
+  double addLoop(Operation *loop, Block body, double trips, Block &outer) {
     if (loop->hasAttr(blocksAttribute))
       blocks = std::max(blocks, trips);
     // The counter, its comparison and the branch are one or two instructions.
@@ -469,8 +473,9 @@ private:
       all.mispredictions += 1;
       cycles += costs.mispredictCycles;
     }
+    auto counted = dyn_cast<scf::ForOp>(loop);
     if (std::optional<int64_t> id = nestOf(loop);
-        id && loop.getBody()->getOps<scf::ForOp>().empty())
+        id && counted && counted.getBody()->getOps<scf::ForOp>().empty())
       nestCycles[*id] +=
           std::max(cycles, throughput(all)) * repeatsOf(loop) * weight;
     outer.counts.add(all);
@@ -478,21 +483,25 @@ private:
     return cycles;
   }
 
-  double expectedTrips(scf::ForOp loop) const {
+  /// Of a loop whose end data decides, what it says of itself.
+  double expectedTrips(Operation *loop) const {
     auto trips = loop->getAttrOfType<DenseF64ArrayAttr>(tripsAttribute);
-    return trips ? trips[isInside ? 1 : 0] : tripsOf(loop);
+    return trips ? trips[isInside ? 1 : 0] : tripsOf(cast<scf::ForOp>(loop));
   }
 
   /// How often a loop runs in one iteration of the loop over programs.
-  double repeatsOf(scf::ForOp loop) const {
+  double repeatsOf(Operation *loop) const {
     double repeats = 1;
-    for (auto parent = loop->getParentOfType<scf::ForOp>(); parent;
-         parent = parent->getParentOfType<scf::ForOp>()) {
+    for (Operation *parent = loop->getParentOp(); parent;
+         parent = parent->getParentOp()) {
+      auto counted = dyn_cast<scf::ForOp>(parent);
       // The loop over the programs is counted by its caller.
-      if (!constantOf(parent.getLowerBound()) &&
+      if (counted && !constantOf(counted.getLowerBound()) &&
+          !parent->hasAttr(tripsAttribute) &&
           !parent->getParentOfType<scf::ForOp>())
         break;
-      repeats *= expectedTrips(parent);
+      if (counted || parent->hasAttr(tripsAttribute))
+        repeats *= expectedTrips(parent);
     }
     return repeats;
   }

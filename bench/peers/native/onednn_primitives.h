@@ -338,17 +338,17 @@ inline PostOps epilogue(const Request &request, Chain &chain, int64_t m,
   return ops;
 }
 
-/// Sums of i32, scaled by rows and by columns afterwards.
+/// Sums of i32, scaled by columns as they are stored and by rows by a second
+/// primitive: oneDNN has generated code for either, not for both at once.
 inline std::unique_ptr<Problem> quantizedProduct(const Request &request) {
   auto chain = std::make_unique<Chain>();
   memory::data_type type = typeOf(request.dtype());
   int64_t m = request.dim("m"), n = request.dim("n"), k = request.dim("k");
   memory::desc a = dense({m, k}, memory::data_type::s8);
   memory::desc b = dense({k, n}, memory::data_type::s8);
-  memory::desc c = dense({m, n}, type);
+  memory::desc c = dense({m, n}, type), rows = dense({m, 1}, type);
+  memory result = chain->bind(c, request.array<void>("c"));
   PostOps ops;
-  ops.binary(dnnl::algorithm::binary_mul,
-             chain->bind(dense({m, 1}, type), request.array<void>("scale_a")));
   ops.binary(dnnl::algorithm::binary_mul,
              chain->bind(dense({1, n}, type), request.array<void>("scale_b")));
   auto desc = describe<dnnl::matmul>(chain->engine, ops.attributes(), a, b, c);
@@ -356,7 +356,14 @@ inline std::unique_ptr<Problem> quantizedProduct(const Request &request) {
       dnnl::matmul(desc),
       ops.with({{DNNL_ARG_SRC, chain->bind(a, request.array<void>("a"))},
                 {DNNL_ARG_WEIGHTS, chain->bind(b, request.array<void>("b"))},
-                {DNNL_ARG_DST, chain->bind(c, request.array<void>("c"))}}));
+                {DNNL_ARG_DST, result}}));
+  auto scale = describe<dnnl::binary>(chain->engine, {},
+                                      dnnl::algorithm::binary_mul, c, rows, c);
+  chain->add(
+      dnnl::binary(scale),
+      {{DNNL_ARG_SRC_0, result},
+       {DNNL_ARG_SRC_1, chain->bind(rows, request.array<void>("scale_a"))},
+       {DNNL_ARG_DST, result}});
   return chain;
 }
 

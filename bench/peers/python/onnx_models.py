@@ -194,6 +194,14 @@ def conv2d(s, inputs, dims, groups):
             f"filters = Reshape(w, shape)\ny = {form}(x, filters{bias})")
 
 
+def max_pool2d(s):
+    window, stride = int(s.get("window", 2)), int(s.get("stride", 2))
+    pad = int(s.get("pad", 0))
+    return (f"y = MaxPool<kernel_shape = [{window}, {window}], "
+            f"strides = [{stride}, {stride}], "
+            f"pads = [{pad}, {pad}, {pad}, {pad}]>(x)")
+
+
 def top_k(k, largest):
     """Of equal values the first comes first, so this sorts too."""
     return (f"count = Constant<value = int64[1] {{{k}}}>()\n"
@@ -250,6 +258,7 @@ def body(request, fused):
         "gemm_affine_leaky": lambda: (
             "p = MatMul(a, b)\n" + affine_leaky("p", "c", s)),
         "gemm_epilogue": lambda: gemm_epilogue(s, inputs),
+        "max_pool2d": lambda: max_pool2d(s),
         "conv2d": lambda: conv2d(s, inputs, dims, 1),
         "depthwise_conv2d": lambda: conv2d(s, inputs, dims, dims["c"]),
         "attention": lambda: attention(s, inputs, dims, fused),

@@ -153,6 +153,25 @@ def depthwise_conv2d(i, s):
                     groups=channels),
 
 
+def max_pool2d(i, s):
+    return F.max_pool2d(i["x"], int(s.get("window", 2)),
+                        int(s.get("stride", 2)), int(s.get("pad", 0))),
+
+
+def sobel(i, s):
+    x = i["x"].flatten(0, 1)[:, None]
+    side = torch.tensor([1.0, 2.0, 1.0], dtype=x.dtype)
+    across = side[:, None] * torch.tensor([-1.0, 0.0, 1.0], dtype=x.dtype)
+    gradient = F.conv2d(x, torch.stack((across, across.T))[:, None], padding=1)
+    return torch.hypot(gradient[:, 0], gradient[:, 1]),
+
+
+def median3(i, s):
+    x = i["x"].flatten(0, 1)[:, None]
+    around = F.unfold(x, 3, padding=1)
+    return around.median(1).values,
+
+
 def affine_leaky(x, s):
     return F.leaky_relu(x * s.get("scale", 0.375) + s.get("shift", -0.25),
                         s.get("slope", 0.1))
@@ -189,6 +208,9 @@ OPERATORS = {
     "gemm_q4": gemm_q4,
     "conv2d": conv2d,
     "depthwise_conv2d": depthwise_conv2d,
+    "max_pool2d": max_pool2d,
+    "sobel": sobel,
+    "median3": median3,
     "gemm_affine_leaky": lambda i, s: (
         affine_leaky(torch.mm(i["a"], i["b"]), s),),
     "bmm": lambda i, s: (torch.bmm(*gemm_operands(i, s)),),
@@ -251,7 +273,8 @@ DIRECT = {
 # arrays are narrower. A chain of operators would round after each.
 WHOLE = {"copy", "add", "transpose", "row_sum", "row_max", "row_mean", "col_sum",
          "arg_max", "softmax", "layer_norm", "rms_norm", "cumsum", "embedding",
-         "bmm", "attention", "sort", "top_k", "conv2d", "depthwise_conv2d"}
+         "bmm", "attention", "sort", "top_k", "conv2d", "depthwise_conv2d",
+         "max_pool2d", "median3"}
 
 
 def widened(function, operator, dtype):

@@ -23,6 +23,7 @@
 #include "realize/cpu/sort_network.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 using namespace mlir;
@@ -88,7 +89,9 @@ public:
     const TileBuffer &keys = columns[0].source;
     stride = keys.stride(emit, axis);
     isContiguous = keys.strides[axis] == 1;
-    length = r.extent(along);
+    // A negative one is reported by a check that does not end the stage.
+    length = b.createOrFold<arith::MaxSIOp>(emit.loc, r.extent(along),
+                                            emit.index(0));
     bound = r.analysis.dims.extentBound(along);
     bool isOne = keyWidth() <= 32 && bound &&
                  *bound < std::numeric_limits<uint32_t>::max();
@@ -144,6 +147,12 @@ private:
     return most;
   }
 
+  /// The elements of a line, or a guess.
+  int64_t typical() {
+    return std::max<int64_t>(
+        1, r.constantExtent(along).value_or(bound.value_or(1000)));
+  }
+
   /// Elements that are passed over at once.
   int64_t groupElements() const { return 2 * keyLanes(); }
   int64_t keyLanes() const {
@@ -175,7 +184,7 @@ private:
         arrays.push_back(
             r.allocate(tile::getTileType(i64, {along}), "sort records", op)
                 .pointer);
-    network.emplace(emit, arrays, vectors);
+    network.emplace(emit, arrays, vectors, count.value_or(typical()));
   }
 
   //===--------------------------------------------------------------------===//
@@ -273,13 +282,15 @@ private:
   }
 
   /// Loops over vectors of [0, end), the last with a mask.
-  void forEachVector(Value end, function_ref<void(Value, Value)> body) {
+  void forEachVector(Value end, int64_t elements,
+                     function_ref<void(Value, Value)> body) {
     Value step = emit.index(lanes);
     Value rest = b.createOrFold<arith::RemUIOp>(emit.loc, end, step);
     Value whole = b.createOrFold<arith::SubIOp>(emit.loc, end, rest);
-    emitLoop(emit, emit.index(0), whole, step,
+    // About so many elements; the rest is one vector at most.
+    emitLoop(emit, emit.index(0), whole, step, double(elements / lanes),
              [&](Value at) { body(at, Value()); });
-    emitLoop(emit, whole, end, step,
+    emitLoop(emit, whole, end, step, elements % lanes ? 1 : 0,
              [&](Value at) { body(at, emit.prefixMask(sub(end, at), lanes)); });
   }
 
@@ -289,7 +300,7 @@ private:
 
   void sortAll(Value base) {
     Records none = padding(lanes);
-    forEachVector(length, [&](Value at, Value mask) {
+    forEachVector(length, typical(), [&](Value at, Value mask) {
       Records records = recordsOf(loadKeys(base, at, lanes, mask), at);
       if (mask)
         for (auto [record, after] : llvm::zip(records, none))
@@ -302,7 +313,7 @@ private:
           more, b.create<arith::RemUIOp>(emit.loc, more, emit.index(multiple)));
     };
     Value count = rounded(network->block());
-    emitLoop(emit, rounded(lanes), count, emit.index(lanes),
+    emitLoop(emit, rounded(lanes), count, emit.index(lanes), 1,
              [&](Value at) { network->store(none, at); });
     network->sort(count);
   }
@@ -318,15 +329,21 @@ private:
                              emit.boolean(1, false),
                              emit.zero(emit.computeType(keys.element))};
     llvm::append_range(state, padding(1));
+    // In random order the element at i is among the best with a chance of
+    // wanted / i.
+    auto size = double(typical()), keeps = double(*wanted);
+    double fillings = 1 + keeps * std::log(size / double(capacity)) /
+                              (double(capacity) - keeps);
     emitWhile(
-        emit, state,
+        emit, state, fillings,
         [&](ValueRange now) {
           return emit.compare(arith::CmpIPredicate::slt, now[0], length);
         },
         [&](ValueRange now) -> SmallVector<Value> {
           SmallVector<Value> scanned =
-              scan(base, full, now.take_front(2), now.drop_front(2));
-          emitLoop(emit, scanned[1], room, emit.index(lanes),
+              scan(base, full, size / double(groupElements()) / fillings,
+                   now.take_front(2), now.drop_front(2));
+          emitLoop(emit, scanned[1], room, emit.index(lanes), 1,
                    [&](Value at) { network->store(padding(lanes), at); });
           network->sort(room);
           Value kept = b.create<arith::MinSIOp>(emit.loc, scanned[1], best);
@@ -346,15 +363,15 @@ private:
   /// Collects candidates until the buffer is full or the line ends. `state` is
   /// the position and the number of records; `limit` what select() says of the
   /// last of the best.
-  SmallVector<Value> scan(Value base, Value full, ValueRange state,
-                          ValueRange limit) {
+  SmallVector<Value> scan(Value base, Value full, double groups,
+                          ValueRange state, ValueRange limit) {
     int64_t count = keyLanes();
     Value hasNoLimit = emit.logicalNot(limit[0]);
     Value element = emit.splat(limit[1], count);
     ValueRange record = limit.drop_front(2);
     Records last(record.begin(), record.end());
     return emitWhile(
-        emit, state,
+        emit, state, groups,
         [&](ValueRange now) {
           return emit.logicalAnd(
               emit.compare(arith::CmpIPredicate::slt, now[0], length),
@@ -444,7 +461,7 @@ private:
   /// Writes the results' elements as the sorted records tell.
   void writeResults(Value base) {
     Value end = wanted ? emit.index(*wanted) : length;
-    forEachVector(end, [&](Value at, Value mask) {
+    forEachVector(end, wanted.value_or(typical()), [&](Value at, Value mask) {
       Value positions = positionsOf(network->load(at, lanes));
       Value offsets =
           isContiguous

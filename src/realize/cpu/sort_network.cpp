@@ -7,25 +7,40 @@
 
 #include "realize/cpu/sort_network.h"
 
+#include "realize/cpu/realize.h"
+
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Matchers.h"
 
 #include <algorithm>
 #include <array>
+#include <cmath>
+#include <utility>
 
 using namespace mlir;
 
 namespace tessera {
 
+/// What is sorted before anything is exchanged with what lies further away:
+/// half of a nearest cache.
+static constexpr int64_t chunkBytes = 16 << 10;
+
+/// What a loop says of itself to those who price it.
+static void noteTrips(VectorEmitter &emit, Operation *loop, double trips) {
+  loop->setAttr(tripsAttribute, emit.b.getDenseF64ArrayAttr({trips, trips}));
+}
+
 void emitLoop(VectorEmitter &emit, Value low, Value high, Value step,
-              function_ref<void(Value)> body) {
+              double trips, function_ref<void(Value)> body) {
   OpBuilder::InsertionGuard guard(emit.b);
   auto loop = emit.b.create<scf::ForOp>(emit.loc, low, high, step);
+  noteTrips(emit, loop, trips);
   emit.b.setInsertionPoint(loop.getBody()->getTerminator());
   body(loop.getInductionVar());
 }
 
 SmallVector<Value>
-emitWhile(VectorEmitter &emit, ValueRange initial,
+emitWhile(VectorEmitter &emit, ValueRange initial, double trips,
           function_ref<Value(ValueRange)> test,
           function_ref<SmallVector<Value>(ValueRange)> body) {
   auto loop = emit.b.create<scf::WhileOp>(
@@ -36,6 +51,7 @@ emitWhile(VectorEmitter &emit, ValueRange initial,
       [&](OpBuilder &, Location, ValueRange state) {
         emit.b.create<scf::YieldOp>(emit.loc, body(state));
       });
+  noteTrips(emit, loop, trips);
   return SmallVector<Value>(loop.getResults());
 }
 
@@ -178,18 +194,20 @@ void SortNetwork::sortBlock(Block &block) {
 // In memory
 //===----------------------------------------------------------------------===//
 
-void SortNetwork::forEachBlock(Value count, function_ref<void(Block &)> body) {
-  emitLoop(emit, emit.index(0), count, emit.index(block()), [&](Value at) {
-    Block block;
-    SmallVector<Value> places;
-    for (int64_t vector = 0; vector < vectors; ++vector) {
-      places.push_back(emit.add(at, emit.index(vector * lanes)));
-      block.push_back(load(places.back(), lanes));
-    }
-    body(block);
-    for (auto [records, place] : llvm::zip(block, places))
-      store(records, place);
-  });
+void SortNetwork::forEachBlock(Value begin, Value end,
+                               function_ref<void(Block &)> body) {
+  emitLoop(emit, begin, end, emit.index(block()), expectedBlocks(),
+           [&](Value at) {
+             Block block;
+             SmallVector<Value> places;
+             for (int64_t vector = 0; vector < vectors; ++vector) {
+               places.push_back(emit.add(at, emit.index(vector * lanes)));
+               block.push_back(load(places.back(), lanes));
+             }
+             body(block);
+             for (auto [records, place] : llvm::zip(block, places))
+               store(records, place);
+           });
 }
 
 /// Exchanges the vectors at [low, high), a multiple of block() records, with
@@ -197,75 +215,127 @@ void SortNetwork::forEachBlock(Value count, function_ref<void(Block &)> body) {
 void SortNetwork::exchangePlaces(Value low, Value high,
                                  function_ref<Value(Value)> partner,
                                  bool isMirrored) {
-  emitLoop(emit, low, high, emit.index(block()), [&](Value first) {
-    // All loads first, so that no store stands in their way.
-    SmallVector<std::array<Value, 2>> places;
-    SmallVector<std::pair<Records, Records>> pairs;
-    for (int64_t vector = 0; vector < vectors; ++vector) {
-      Value at = emit.add(first, emit.index(vector * lanes));
-      places.push_back({at, partner(at)});
-      pairs.push_back({load(at, lanes), load(places.back()[1], lanes)});
-    }
-    for (auto [place, pair] : llvm::zip(places, pairs)) {
-      auto [smaller, larger] = exchange(
-          pair.first, isMirrored ? reversed(pair.second) : pair.second);
-      store(smaller, place[0]);
-      store(isMirrored ? reversed(larger) : larger, place[1]);
-    }
-  });
+  // Half of the blocks in all runs, which are counted as one.
+  emitLoop(
+      emit, low, high, emit.index(block()), expectedBlocks() / 2,
+      [&](Value first) {
+        // All loads first, so that no store stands in their way.
+        SmallVector<std::array<Value, 2>> places;
+        SmallVector<std::pair<Records, Records>> pairs;
+        for (int64_t vector = 0; vector < vectors; ++vector) {
+          Value at = emit.add(first, emit.index(vector * lanes));
+          places.push_back({at, partner(at)});
+          pairs.push_back({load(at, lanes), load(places.back()[1], lanes)});
+        }
+        for (auto [place, pair] : llvm::zip(places, pairs)) {
+          auto [smaller, larger] = exchange(
+              pair.first, isMirrored ? reversed(pair.second) : pair.second);
+          store(smaller, place[0]);
+          store(isMirrored ? reversed(larger) : larger, place[1]);
+        }
+      });
 }
 
-/// Merges sorted runs of `half` records in pairs.
-void SortNetwork::mergeRuns(Value half, Value count) {
-  Value zero = emit.index(0);
-  auto sub = [&](Value x, Value y) -> Value {
-    return b.create<arith::SubIOp>(emit.loc, x, y);
-  };
+Value SortNetwork::sub(Value x, Value y) {
+  return b.create<arith::SubIOp>(emit.loc, x, y);
+}
+Value SortNetwork::smaller(Value x, Value y) {
+  return b.create<arith::MinSIOp>(emit.loc, x, y);
+}
+double SortNetwork::expectedBlocks() const {
+  return std::max(1.0, std::ceil(expected / double(block())));
+}
+Value SortNetwork::halved(Value x) {
+  return b.create<arith::ShRUIOp>(emit.loc, x, emit.index(1));
+}
+
+/// In runs of two sorted halves: the first with the last and so on inwards.
+void SortNetwork::exchangeMirrored(Value half, Value begin, Value end) {
   Value run = emit.add(half, half);
-  emitLoop(emit, zero, count, run, [&](Value start) {
+  emitLoop(emit, begin, end, run, 1, [&](Value start) {
     // The vector at `at` has the one at 2 start + run - lanes - at, which must
     // lie before the end, as its partner.
     Value ends = emit.add(emit.add(start, start), run);
-    Value low = b.create<arith::MaxSIOp>(emit.loc, start, sub(ends, count));
+    Value low = b.create<arith::MaxSIOp>(emit.loc, start, sub(ends, end));
     Value last = sub(ends, emit.index(lanes));
     exchangePlaces(
         low, emit.add(start, half), [&](Value at) { return sub(last, at); },
         /*isMirrored=*/true);
   });
-  auto halved = [&](Value value) -> Value {
-    return b.create<arith::ShRUIOp>(emit.loc, value, emit.index(1));
-  };
+}
+
+/// Exchanges at `distance`, at half of it and so on, `least` being the last.
+void SortNetwork::exchangeApart(Value distance, int64_t least, Value begin,
+                                Value end) {
   emitWhile(
-      emit, halved(half),
-      [&](ValueRange distance) {
-        return emit.compare(arith::CmpIPredicate::sge, distance[0],
-                            emit.index(block()));
+      emit, distance, std::max(0.0, std::log2(expected / double(least)) / 2),
+      [&](ValueRange now) {
+        return emit.compare(arith::CmpIPredicate::sge, now[0],
+                            emit.index(least));
       },
-      [&](ValueRange state) -> SmallVector<Value> {
-        Value distance = state[0];
-        emitLoop(
-            emit, zero, count, emit.add(distance, distance), [&](Value start) {
-              Value high = b.create<arith::MinSIOp>(
-                  emit.loc, emit.add(start, distance), sub(count, distance));
-              exchangePlaces(
-                  start, high, [&](Value at) { return emit.add(at, distance); },
-                  /*isMirrored=*/false);
-            });
-        return {halved(distance)};
+      [&](ValueRange now) -> SmallVector<Value> {
+        Value apart = now[0];
+        emitLoop(emit, begin, end, emit.add(apart, apart), 1, [&](Value start) {
+          exchangePlaces(
+              start, smaller(emit.add(start, apart), sub(end, apart)),
+              [&](Value at) { return emit.add(at, apart); },
+              /*isMirrored=*/false);
+        });
+        return {halved(apart)};
       });
-  forEachBlock(count,
+}
+
+/// What remains of a merge from exchanges at `distance` on.
+void SortNetwork::mergeFrom(Value distance, Value begin, Value end) {
+  exchangeApart(distance, block(), begin, end);
+  forEachBlock(begin, end,
                [&](Block &block) { mergeBlock(block, this->block() / 2); });
 }
 
-void SortNetwork::sort(Value count) {
-  forEachBlock(count, [&](Block &block) { sortBlock(block); });
+void SortNetwork::sortRange(Value begin, Value end) {
+  forEachBlock(begin, end, [&](Block &block) { sortBlock(block); });
+  Value count = sub(end, begin);
   emitWhile(
-      emit, emit.index(block()),
+      emit, emit.index(block()), std::max(0.0, std::log2(expectedBlocks())),
       [&](ValueRange half) {
         return emit.compare(arith::CmpIPredicate::slt, half[0], count);
       },
       [&](ValueRange half) -> SmallVector<Value> {
-        mergeRuns(half[0], count);
+        exchangeMirrored(half[0], begin, end);
+        mergeFrom(halved(half[0]), begin, end);
+        return {emit.add(half[0], half[0])};
+      });
+}
+
+void SortNetwork::sort(Value count) {
+  Value zero = emit.index(0);
+  int64_t chunk = chunkBytes / 8 / int64_t(arrays.size());
+  APInt known;
+  if (matchPattern(count, m_ConstantInt(&known)) &&
+      known.getSExtValue() <= chunk)
+    return sortRange(zero, count);
+  auto forEachChunk = [&](function_ref<void(Value, Value)> body) {
+    const double all =
+        std::exchange(expected, std::min(expected, double(chunk)));
+    emitLoop(emit, zero, count, emit.index(chunk),
+             std::ceil(all / double(chunk)), [&](Value start) {
+               body(start, smaller(emit.add(start, emit.index(chunk)), count));
+             });
+    expected = all;
+  };
+  forEachChunk([&](Value begin, Value end) { sortRange(begin, end); });
+  emitWhile(
+      emit, emit.index(chunk),
+      std::max(0.0, std::ceil(std::log2(expected / double(chunk)))),
+      [&](ValueRange half) {
+        return emit.compare(arith::CmpIPredicate::slt, half[0], count);
+      },
+      [&](ValueRange half) -> SmallVector<Value> {
+        exchangeMirrored(half[0], zero, count);
+        exchangeApart(halved(half[0]), chunk, zero, count);
+        forEachChunk([&](Value begin, Value end) {
+          mergeFrom(emit.index(chunk / 2), begin, end);
+        });
         return {emit.add(half[0], half[0])};
       });
 }

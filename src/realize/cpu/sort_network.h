@@ -18,7 +18,8 @@
 //     blocks are merged in registers
 //
 // What would lie beyond the end counts as larger than all, so it never moves
-// and is left out.
+// and is left out. Chunks that fit a near cache are sorted first, and each goes
+// through all exchanges within it before the next.
 //
 //===----------------------------------------------------------------------===//
 
@@ -42,10 +43,11 @@ int64_t sortBlockVectors(const Target &target, int64_t components,
 class SortNetwork {
 public:
   /// `arrays` are pointers to i64, one for each component of a record.
+  /// About `expected` records are sorted, for what the loops say of themselves.
   SortNetwork(VectorEmitter &emit, llvm::ArrayRef<mlir::Value> arrays,
-              int64_t blockVectors)
+              int64_t blockVectors, int64_t expected)
       : emit(emit), b(emit.b), arrays(arrays), vectors(blockVectors),
-        lanes(emit.target.vectorBits / 64) {}
+        lanes(emit.target.vectorBits / 64), expected(double(expected)) {}
 
   /// The records of a block.
   int64_t block() const { return vectors * lanes; }
@@ -72,9 +74,17 @@ private:
   void exchangeVectors(Block &block, int64_t mask, bool isMirrored);
   void mergeBlock(Block &block, int64_t distance);
   void sortBlock(Block &block);
-  void forEachBlock(mlir::Value count,
+  mlir::Value sub(mlir::Value x, mlir::Value y);
+  mlir::Value smaller(mlir::Value x, mlir::Value y);
+  mlir::Value halved(mlir::Value x);
+  double expectedBlocks() const;
+  void forEachBlock(mlir::Value begin, mlir::Value end,
                     llvm::function_ref<void(Block &block)> body);
-  void mergeRuns(mlir::Value half, mlir::Value count);
+  void exchangeMirrored(mlir::Value half, mlir::Value begin, mlir::Value end);
+  void exchangeApart(mlir::Value distance, int64_t least, mlir::Value begin,
+                     mlir::Value end);
+  void mergeFrom(mlir::Value distance, mlir::Value begin, mlir::Value end);
+  void sortRange(mlir::Value begin, mlir::Value end);
   void exchangePlaces(mlir::Value low, mlir::Value high,
                       llvm::function_ref<mlir::Value(mlir::Value)> partner,
                       bool isMirrored);
@@ -83,15 +93,19 @@ private:
   mlir::OpBuilder &b;
   llvm::SmallVector<mlir::Value, 2> arrays;
   int64_t vectors, lanes;
+  /// Records in the range that is being sorted.
+  double expected;
 };
 
-/// A loop over [low, high) by `step`.
+/// A loop over [low, high) by `step`, of about so many iterations.
 void emitLoop(VectorEmitter &emit, mlir::Value low, mlir::Value high,
-              mlir::Value step, llvm::function_ref<void(mlir::Value)> body);
+              mlir::Value step, double trips,
+              llvm::function_ref<void(mlir::Value)> body);
 
-/// while (test(state)) state = body(state); the last state.
+/// while (test(state)) state = body(state); the last state, after about so many
+/// iterations.
 llvm::SmallVector<mlir::Value> emitWhile(
-    VectorEmitter &emit, mlir::ValueRange initial,
+    VectorEmitter &emit, mlir::ValueRange initial, double trips,
     llvm::function_ref<mlir::Value(mlir::ValueRange)> test,
     llvm::function_ref<llvm::SmallVector<mlir::Value>(mlir::ValueRange)> body);
 

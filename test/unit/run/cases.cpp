@@ -151,9 +151,10 @@ std::vector<Dims> singleSweeps(const Operator &op, int64_t lanes) {
   for (std::string_view name : op.dims)
     for (int64_t extent : edgeExtents(lanes)) {
       Dims dims = smallDims(op);
-      // The oracle's time counts for the longest extent.
+      // The oracle's time counts for the longest extent, that of windows on
+      // many places for long ones.
       const int64_t most = op.dims.size() > 3 ? 1 : 3;
-      if (extent > 10'000)
+      if (extent > (op.dims.back() == "kw" ? 1'000 : 10'000))
         for (auto &[other, small] : dims)
           small = std::min(small, most);
       keep(result, admissible(op, with(dims, name, extent)));

@@ -58,7 +58,7 @@ protected:
         dims.find(name)->second = 99;
     else if (op.name == "embedding")
       dims = {{"tokens", 4001}, {"vocab", 97}, {"cols", 129}};
-    else if (dims.count("kh"))
+    else if (dims.count("h"))
       for (const char *name : {"c", "h", "w"})
         dims.find(name)->second = 29;
     else {

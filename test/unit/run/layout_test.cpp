@@ -135,6 +135,8 @@ TEST_P(Layout, InPlace) {
   const kernels::Operator &op = *GetParam().op;
   if (op.name == "transpose")
     return; // Its output has another shape.
+  if (op.name == "sobel" || op.name == "median3")
+    return; // Programs read rows that others write.
   const Dims dims = layoutDims(op, GetParam().machine.lanes());
   for (const kernels::ArrayInfo &output : op.arrays) {
     if (!isOutput(op, output.name) || isOptional(op, output.name))

@@ -197,9 +197,9 @@ TEST_P(Options, BmmForms) {
 
 TEST_P(Options, SortForms) {
   for (bool descending : {false, true})
-    for (int64_t cols :
-         {int64_t{2}, lanes() + 1, int64_t{63}, int64_t{64}, int64_t{65},
-          int64_t{127}, int64_t{200}, int64_t{257}, int64_t{1027}})
+    for (int64_t cols : {int64_t{2}, lanes() + 1, int64_t{63}, int64_t{64},
+                         int64_t{65}, int64_t{127}, int64_t{200}, int64_t{257},
+                         int64_t{1027}, int64_t{2600}})
       for (DType dtype : {DType::F32, DType::F64}) {
         RunRequest sorted =
             request("sort", {{"rows", 3}, {"cols", cols}}, dtype);
@@ -275,6 +275,20 @@ TEST_P(Options, ConvolutionForms) {
               {ValueClass::Normal, ValueClass::SprinkledNan,
                ValueClass::SprinkledInfinity});
         }
+}
+
+TEST_P(Options, PoolForms) {
+  for (int64_t window : {1, 2, 3})
+    for (int64_t stride : {1, 2})
+      for (int64_t pad : {0, 1, 3}) {
+        RunRequest pool = request(
+            "max_pool2d", {{"n", 2}, {"c", 2}, {"h", 5}, {"w", lanes() + 4}},
+            stride == 2 ? DType::F16 : DType::F32);
+        pool.settings["window"] = window;
+        pool.settings["stride"] = stride;
+        pool.settings["pad"] = pad;
+        run("max_pool2d", pool);
+      }
 }
 
 TEST_P(Options, ConstantsOutOfRangeAreRefused) {

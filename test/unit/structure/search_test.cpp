@@ -65,6 +65,21 @@ TEST(Search, EqualKernelsGetEqualPlans) {
   }
 }
 
+// Loops whose ends data decides say themselves how often they run.
+TEST(Search, SortsArePricedByTheirLoops) {
+  double before = 0;
+  for (int64_t cols : {64, 256, 1024, 4096, 16384, 65536}) {
+    std::shared_ptr<const Plan> plan = planOf("sort", 4, cols);
+    ASSERT_TRUE(plan);
+    const PlanCandidate *chosen = chosenOf(*plan);
+    ASSERT_TRUE(chosen && chosen->nanoseconds);
+    EXPECT_GT(*chosen->nanoseconds, 3 * before) << cols;
+    if (before > 0)
+      EXPECT_LT(*chosen->nanoseconds, 16 * before) << cols;
+    before = *chosen->nanoseconds;
+  }
+}
+
 // Long sums are added up in blocks: a loop around the loop.
 TEST(Search, LongerRowsArePredictedToTakeLonger) {
   double before = 0;
