@@ -126,6 +126,11 @@ public:
     price.busyShare = figure(busyAttribute);
     function->walk([&](Operation *op) {
       price.instructions += int64_t(countsOf(op).instructions);
+      auto branch = dyn_cast<scf::IfOp>(op);
+      if (branch && branch->hasAttr(usualAttr))
+        branch.getElseRegion().walk([&](Operation *inner) {
+          price.rareInstructions += int64_t(countsOf(inner).instructions);
+        });
     });
     // The loop over the programs is the one without constant bounds.
     scf::ForOp grid;

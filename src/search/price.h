@@ -86,8 +86,9 @@ struct StagePrice {
   double busyShare = 0;
   /// Cycles of the innermost loops of each nest (NestPlan::id), per program.
   std::map<int64_t, double> nestCycles;
-  /// Instructions of its code.
+  /// Instructions of its code, and of the part that is rarely reached.
   int64_t instructions = 0;
+  int64_t rareInstructions = 0;
 };
 
 /// Prices the functions of a module whose names end in "_body", in order.

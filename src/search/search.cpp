@@ -49,6 +49,8 @@ namespace {
 /// Code of more instructions is not admitted beside the default plan: it takes
 /// long to compile and leaves the caches of instructions.
 constexpr int64_t mostInstructions = 700;
+/// The same with what is rarely reached, which only takes time to compile.
+constexpr int64_t mostWithRare = 900;
 /// Kernels whose default plan is longer are not searched, nor do those of more
 /// than the second number evaluate values again, which may multiply their code.
 constexpr int64_t longestSearched = 6000, longestEvaluatedAgain = 1500;
@@ -64,6 +66,8 @@ struct Priced {
   std::vector<StagePrice> prices;
   double nanoseconds = 0;
   int64_t instructions = 0;
+  /// Those that are not rarely reached: what counts for admission.
+  int64_t usualInstructions = 0;
   /// Its place in the list of candidates.
   size_t index = 0;
 };
@@ -95,9 +99,10 @@ public:
       searchUnroll();
       searchTail();
       searchEdges();
+      const Priced alone = best;
       searchTogether();
       searchPrefetch();
-      searchPasses();
+      searchPasses(alone);
     } else {
       refuse(fmt::format("any other plan: {} instructions are more than {}",
                          best.instructions, longestSearched),
@@ -152,8 +157,10 @@ private:
     std::vector<int64_t> programs;
     for (const RealizedStage &stage : realized->stages)
       programs.push_back(stage.programs);
-    for (const StagePrice &stage : priced.prices)
+    for (const StagePrice &stage : priced.prices) {
       priced.instructions += stage.instructions;
+      priced.usualInstructions += stage.instructions - stage.rareInstructions;
+    }
     for (const TimeTerms &time :
          predictStages(priced.prices, programs, input.traffic, input.target,
                        input.machine))
@@ -190,7 +197,9 @@ private:
       return known->second;
     }
     PlanCandidate &entry = result.candidates.back();
-    if (priced->instructions > std::max(mostInstructions, best.instructions)) {
+    if (priced->usualInstructions >
+            std::max(mostInstructions, best.usualInstructions) ||
+        priced->instructions > std::max(mostWithRare, best.instructions)) {
       entry.code = "admission.instructions";
       return std::nullopt;
     }
@@ -370,18 +379,28 @@ private:
     }
   }
 
+  /// Cycles that the operations of all programs take.
+  static double busyCycles(const Priced &priced) {
+    double cycles = 0;
+    for (size_t i = 0; i < priced.prices.size(); ++i)
+      cycles += priced.prices[i].throughputCycles *
+                double(priced.plan.stages[i].programs);
+    return cycles;
+  }
+
   /// Reductions that depend on others, in the loops of those: where a law
-  /// allows it. Where their second passes make the code too long, fewer
-  /// programs together may do, since fewer loops wait for their end.
-  void searchPasses() {
+  /// allows it. `alone` is the best separate plan with one program at a time: a
+  /// joined one that keeps the core busy for longer is not looked at with
+  /// several, which have less to wait for.
+  void searchPasses(const Priced &alone) {
     tile::KernelOp kernel = input.kernel;
     int64_t reductions = 0;
     kernel->walk([&](tile::ReduceOp) { ++reductions; });
     if (reductions < 2)
       return;
     const std::string what = "dependent reductions in one pass";
-    PlanChoices choices = best.choices;
-    choices.passes = Passes::Joined;
+    PlanChoices choices = alone.choices, together = best.choices;
+    choices.passes = together.passes = Passes::Joined;
     SmallVector<Refusal> refusals;
     if (analysis(choices.keeping, choices.passes).phases.countJoins(refusals) ==
         0) {
@@ -389,23 +408,23 @@ private:
         refuse(what + ": " + refusals[0].text, refusals[0].code, choices);
       return;
     }
-    if (std::optional<Priced> joined = consider(choices, what)) {
-      // Of two plans that predictions do not tell apart the one with a loop
-      // less: what a loop is the first to read is hidden behind the arithmetic
-      // of that loop alone, which the price does not know.
-      if (joined->index != best.index &&
-          margin * joined->nanoseconds < best.nanoseconds) {
-        result.candidates[best.index].code = "cost.equal";
-        best = std::move(*joined);
-      }
+    const bool isSame = choices.together == together.together &&
+                        choices.prefetch == together.prefetch;
+    const Priced separate = best;
+    std::optional<Priced> joined =
+        consider(choices, isSame ? what : what + ", one program at a time");
+    if (!joined || busyCycles(*joined) > busyCycles(alone) / (margin * margin))
       return;
+    if (!isSame)
+      joined = consider(together, what);
+    // Of two plans that predictions do not tell apart the one with a loop less:
+    // what a loop is the first to read is hidden behind the arithmetic of that
+    // loop alone, which the price does not know.
+    if (joined && best.index == separate.index &&
+        margin * joined->nanoseconds < best.nanoseconds) {
+      result.candidates[best.index].code = "cost.equal";
+      best = std::move(*joined);
     }
-    for (auto &[stage, together] : choices.together)
-      if (together > 1) {
-        together /= 2;
-        consider(choices,
-                 fmt::format("{}, {} programs together", what, together));
-      }
   }
 
   bool isApart(size_t stage) const {

@@ -446,6 +446,9 @@ std::vector<float> hardRow(int kind, int64_t cols) {
     case 11: // NaN in the tail
       x = i == cols - 1 ? std::numeric_limits<float>::quiet_NaN() : usual;
       break;
+    case 12: // small steps about what is too large for a reference
+      x = 1.25e18f * (1 + static_cast<float>((i * 37) % 64) / (1 << 20));
+      break;
     default: // small steps about a large number
       x = 4194304.0f + usual;
       break;
@@ -453,7 +456,7 @@ std::vector<float> hardRow(int kind, int64_t cols) {
   }
   return row;
 }
-constexpr int hardRows = 13;
+constexpr int hardRows = 14;
 
 TEST(JoinedPasses, RowsThatSamplesSayNothingAbout) {
   for (int64_t cols : {67, 300, 1500}) {
