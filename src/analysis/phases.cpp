@@ -377,12 +377,13 @@ void PhaseAnalysis::chooseBuffers() {
       keepSharedValues(*block);
 }
 
-size_t PhaseAnalysis::countJoins(SmallVectorImpl<Refusal> &refusals) const {
+size_t PhaseAnalysis::countJoins(Law law,
+                                 SmallVectorImpl<Refusal> &refusals) const {
   size_t count = 0;
   if (joins())
     for (Block *block : blocksOf(kernel))
       for (const Step &step : scheduleLoops(*block, &refusals))
-        count += step.phase.join.has_value();
+        count += step.phase.join && step.phase.join->law == law;
   return count;
 }
 

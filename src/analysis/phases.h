@@ -134,8 +134,9 @@ public:
   /// contraction in its registers is its epilogue.
   std::vector<Step> schedule(mlir::Block &block) const;
 
-  /// The phases of the whole kernel that are joined, and why others are not.
-  size_t countJoins(llvm::SmallVectorImpl<Refusal> &refusals) const;
+  /// The phases of the whole kernel that a law joins, and why others are not
+  /// joined by any.
+  size_t countJoins(Law law, llvm::SmallVectorImpl<Refusal> &refusals) const;
 
   bool joins() const { return passes == Passes::Joined; }
 

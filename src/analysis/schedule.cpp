@@ -152,9 +152,9 @@ private:
     if (!reduced.empty() && !current.reduced.empty() &&
         !sameSet(reduced, current.reduced))
       return false;
-    // A loop that may run twice stores nothing that it may read.
-    if (current.join &&
-        (root.kind == Root::Kind::Store || root.kind == Root::Kind::Scatter))
+    // A loop that may run twice stores nothing that it may read, and gives sums
+    // and what is kept alone.
+    if (current.join && !isSumOrKept(root))
       return false;
     for (Value value : cone) {
       // These read a buffer at other positions than the current ones.
@@ -201,10 +201,15 @@ private:
     return false;
   }
 
+  static bool isSumOrKept(const Root &root) {
+    return root.kind == Root::Kind::Reduce ||
+           root.kind == Root::Kind::Materialize;
+  }
+
   /// Whether a law lets the root join the phase although it needs results of
   /// it. Sets its dependence and the phase's join.
   bool joins(Root &root, ArrayRef<Value> needed) {
-    if (root.kind != Root::Kind::Reduce && root.kind != Root::Kind::Materialize)
+    if (!isSumOrKept(root))
       return false;
     if (needed.size() != 1)
       return refuseJoin("algebra.centre", "it depends on several results");
@@ -212,11 +217,9 @@ private:
     join.centre = needed[0];
     if (isTile(join.centre) || !current.kept.empty())
       return refuseJoin("algebra.rows", "the reductions keep dimensions");
-    if (llvm::any_of(current.roots, [](const Root &other) {
-          return other.kind != Root::Kind::Reduce &&
-                 other.kind != Root::Kind::Materialize;
-        }))
-      return refuseJoin("algebra.stores", "the loop also stores");
+    if (!llvm::all_of(current.roots, isSumOrKept))
+      return refuseJoin("algebra.stores",
+                        "the loop also stores, or finds positions");
     if (!traceCentre(join))
       return refuseJoin("algebra.centre",
                         "its centre is not computed from one reduction");

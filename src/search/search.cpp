@@ -388,10 +388,10 @@ private:
     return cycles;
   }
 
-  /// Reductions that depend on others, in the loops of those: where a law
-  /// allows it. `alone` is the best separate plan with one program at a time: a
-  /// joined one that keeps the core busy for longer is not looked at with
-  /// several, which have less to wait for.
+  /// Reductions that depend on others, in the loops of those: where the law of
+  /// powers allows it. `alone` is the best separate plan with one program at a
+  /// time: a joined one that keeps the core busy for longer is not looked at
+  /// with several, which have less to wait for.
   void searchPasses(const Priced &alone) {
     tile::KernelOp kernel = input.kernel;
     int64_t reductions = 0;
@@ -402,8 +402,10 @@ private:
     PlanChoices choices = alone.choices, together = best.choices;
     choices.passes = together.passes = Passes::Joined;
     SmallVector<Refusal> refusals;
-    if (analysis(choices.keeping, choices.passes).phases.countJoins(refusals) ==
-        0) {
+    // Saved plans may join by the law of the shift, too: no price tells where
+    // that gains.
+    if (analysis(choices.keeping, choices.passes)
+            .phases.countJoins(Law::Powers, refusals) == 0) {
       if (!refusals.empty())
         refuse(what + ": " + refusals[0].text, refusals[0].code, choices);
       return;
@@ -417,11 +419,12 @@ private:
       return;
     if (!isSame)
       joined = consider(together, what);
-    // Of two plans that predictions do not tell apart the one with a loop less:
-    // what a loop is the first to read is hidden behind the arithmetic of that
-    // loop alone, which the price does not know.
+    // Of two plans that predictions do not tell apart the one with a loop less,
+    // if it is not longer for it: what a loop is the first to read is hidden
+    // behind the arithmetic of that loop alone, which the price does not know.
     if (joined && best.index == separate.index &&
-        margin * joined->nanoseconds < best.nanoseconds) {
+        margin * joined->nanoseconds < best.nanoseconds &&
+        4 * joined->usualInstructions <= 5 * best.usualInstructions) {
       result.candidates[best.index].code = "cost.equal";
       best = std::move(*joined);
     }

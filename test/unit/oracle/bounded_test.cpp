@@ -395,6 +395,28 @@ TEST(Bounded, TheMeanDepthBoundsTermsOfOneSize) {
   EXPECT_GT(2 * rules.meanDepth(1 << 20), rules.depth(1 << 20));
 }
 
+// Of deviations from a reference less is known than of those from the mean.
+TEST(Bounded, SumsAboutAReferenceAreOfLargerTerms) {
+  Arithmetic rules = Arithmetic::forTier(DType::F32), about = rules;
+  about.aboutReference = true;
+  std::vector<double> terms(1000, 1.0 + 0x1p-20);
+  long double exact = sumOf(terms, rules).value;
+  EXPECT_EQ(sumOf(terms, about).value, exact);
+  EXPECT_GT(sumOf(terms, about).radius, 20 * sumOf(terms, rules).radius);
+  // One large deviation: by Cauchy, not by the sum of the magnitudes.
+  std::vector<double> apart(10000, 0.0);
+  apart[17] = 1;
+  EXPECT_GT(sumOf(apart, about).radius, 300 * sumOf(apart, rules).radius);
+
+  Arithmetic shifted = rules;
+  shifted.allowShift();
+  EXPECT_EQ(shifted.ulps(Function::Exp).constant,
+            rules.ulps(Function::Exp).constant + 70);
+  EXPECT_EQ(shifted.ulps(Function::Exp).slope, rules.ulps(Function::Exp).slope);
+  EXPECT_EQ(shifted.ulps(Function::Log).constant,
+            rules.ulps(Function::Log).constant);
+}
+
 TEST(Bounded, ComparisonsKnowWhatTheyDoNotKnow) {
   Bounded one = Bounded::exact(1), about{1, 0.1L, false}, two{2, 0.1L, false};
   EXPECT_EQ(less(one, one), Tri::False);

@@ -103,6 +103,8 @@ struct Size {
   int64_t instructions;
   /// How often it has the body: once for each program that advances with it.
   int64_t bodies;
+  /// Twice as much again where a loop has a second one for rare rows beside it.
+  int64_t loops;
 };
 
 Size sizeOf(const Emitted &code) {
@@ -110,8 +112,8 @@ Size sizeOf(const Emitted &code) {
   bool several = std::regex_search(code.plan, together,
                                    std::regex("^parallel rows x(\\d+);"));
   return {static_cast<int64_t>(code.object.size()),
-          countInstructions(code["llvm"]),
-          several ? std::stoi(together[1]) : 1};
+          countInstructions(code["llvm"]), several ? std::stoi(together[1]) : 1,
+          code.plan.find(" in one pass") == std::string::npos ? 2 : 4};
 }
 
 TEST_P(RowCode, CodeDoesNotGrowWithTheWidth) {
@@ -132,16 +134,16 @@ TEST_P(RowCode, CodeDoesNotGrowWithTheWidth) {
   const Size &reference = sizes[3];
   for (size_t i = 0; i < sizes.size(); ++i) {
     EXPECT_LE(sizes[i].objectBytes / sizes[i].bodies,
-              2 * reference.objectBytes / reference.bodies + 512)
+              sizes[i].loops * reference.objectBytes / reference.bodies + 512)
         << widths[i];
     EXPECT_LE(sizes[i].instructions / sizes[i].bodies,
-              2 * reference.instructions / reference.bodies + 64)
+              sizes[i].loops * reference.instructions / reference.bodies + 64)
         << widths[i];
   }
   // Nor with the number of rows.
   Size many = sizeOf(emitAt(1'000'000, 64));
   EXPECT_LE(many.objectBytes / many.bodies,
-            2 * sizes[0].objectBytes / sizes[0].bodies + 512);
+            many.loops * sizes[0].objectBytes / sizes[0].bodies + 512);
   // And it is small enough for the compile time to stay where it is.
   for (const Size &size : sizes)
     EXPECT_LE(size.objectBytes, 32 * 1024);
