@@ -262,7 +262,7 @@ private:
     for (const Root &root : phase.roots)
       if (root.kind == Root::Kind::Sort || root.kind == Root::Kind::Scatter) {
         reason("scalar.sequential",
-               "elements are processed one after another by definition");
+               "the elements take their places one after another");
         return;
       }
     StringAttr best;
