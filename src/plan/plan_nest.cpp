@@ -487,6 +487,9 @@ private:
   /// one: but for the first time nothing waits for memory, which can bring the
   /// next rows meanwhile. The processor's own prefetchers do not see them come.
   void choosePrefetchedRows(tile::ContractOp contract) {
+    // Further reduced dimensions would have loops of their own inside.
+    if (phase.reduced.size() != 1)
+      return;
     auto *tiledLevel = llvm::find(phase.kept, tileDim);
     for (Value operand : {contract.getLhs(), contract.getRhs()}) {
       auto load = operand.getDefiningOp<tile::LoadOp>();

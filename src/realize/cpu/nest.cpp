@@ -393,6 +393,23 @@ void NestEmitter::emitReducedLevel(unsigned level, States &states) {
   std::move(first.begin(), first.end(), states.begin());
 }
 
+/// Zeros in all of a buffer. Whole lines are written, for which it has room,
+/// and no function is called.
+void NestEmitter::fillWithZeros(const TileBuffer &buffer) {
+  auto line = VectorType::get({cacheLine / 4}, b.getI32Type());
+  auto loop =
+      b.create<scf::ForOp>(emit.loc, emit.index(0),
+                           b.create<arith::IndexCastOp>(
+                               emit.loc, b.getIndexType(), buffer.size(emit)),
+                           emit.index(cacheLine));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(loop.getBody()->getTerminator());
+  emit.store(
+      emit.zero(line),
+      emit.offsetPointer(buffer.pointer, b.getI8Type(), loop.getInductionVar()),
+      b.getI32Type(), Value());
+}
+
 /// A contraction whose reduced dimension is done in blocks: all results take
 /// the elements of a block before those of the next. Their memory holds them
 /// meanwhile, and first what the contraction adds to.
@@ -402,9 +419,7 @@ void NestEmitter::emitReducedBlocks() {
   if (contract.getAcc())
     r.materializeInto(contract.getAcc(), result);
   else
-    b.create<LLVM::MemsetOp>(emit.loc, result.pointer, emit.zero(b.getI8Type()),
-                             result.size(emit),
-                             /*isVolatile=*/false);
+    fillWithZeros(result);
   const int64_t extent = *r.constantExtent(levels[keptLevels].dim);
   auto blocks =
       b.create<scf::ForOp>(emit.loc, emit.index(0), emit.index(extent),

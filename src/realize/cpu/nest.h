@@ -166,6 +166,7 @@ private:
   void emitReduction();
   void emitReducedLevel(unsigned level, States &states);
   void emitReducedBlocks();
+  void fillWithZeros(const TileBuffer &buffer);
   void loopOverBlock(unsigned level, States &states,
                      llvm::function_ref<void()> body);
   void emitBlockedSum(unsigned level, int64_t groups, States &states);

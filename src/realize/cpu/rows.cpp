@@ -128,6 +128,13 @@ void NestEmitter::prefetchRows() {
 
 /// Prefetches what an access reads along the lanes' dimension at a row.
 void NestEmitter::prefetchRow(const Access &access, Value row) {
+  // Loops over further reduced dimensions have not begun.
+  for (unsigned level = keptLevels; level < levels.size(); ++level)
+    if (levels[level].dim != vectorDim &&
+        llvm::any_of(access.axes, [&](const Access::Axis &axis) {
+          return axis.dim == levels[level].dim;
+        }))
+      return;
   Type storage = access.viewType().getElementType();
   Value offset = emit.index(0), step;
   for (auto [axis, described] : llvm::enumerate(access.axes)) {
