@@ -66,12 +66,18 @@ long double meanError(int64_t n, long double mean, long double largest,
                       long double meanSquare, const Arithmetic &arithmetic) {
   const long double gamma = meanError(n, arithmetic);
   const long double count = n;
-  if (arithmetic.aboutReference)
-    return gamma / count *
-           arithmetic.effectiveMagnitude(mean * count, meanSquare * count, n);
   const auto depth = static_cast<long double>(arithmetic.depth(n) + 3);
   const long double average = arithmetic.meanDepth(n) + 3;
-  return gamma * std::min(mean, largest * (average / depth));
+  if (!arithmetic.aboutReference)
+    return gamma * std::min(mean, largest * (average / depth));
+  // The reference lies among the elements, so that none is further from it than
+  // twice the furthest from any centre; squares are four times as large. What
+  // is added back is rounded once more.
+  const long double spread = meanSquare > 0 ? 2 : 4;
+  return std::min(
+      gamma / count *
+          arithmetic.effectiveMagnitude(mean * count, meanSquare * count, n),
+      gamma * spread * largest * ((average + 1) / depth));
 }
 
 Centered center(const Row &x, const Arithmetic &arithmetic) {
