@@ -132,10 +132,18 @@ def audit_suite(result, path, table, findings, notes):
                          "in the file was not checked; give it with --suite")
         return
     ids = [row["id"] for row in result["rows"]]
+    unmeasured = [suites.parts_of(row["id"]) for row in result["rows"]
+                  if row["status"] != "ok" and not any(
+                      arm["status"] == "ok" for arm in arms_of(row))]
+
+    def stands_for(wanted):
+        around, parts = suites.parts_of(wanted)
+        return any(found == wanted or wanted.endswith("/") and
+                   found.startswith(wanted) for found in ids) or any(
+            place == around and some <= parts for place, some in unmeasured)
     missing = [wanted.rstrip("/") for wanted in suites.expected_ids(
         suites.read_suite(path), run, result["environment"], table)
-        if not any(found == wanted or wanted.endswith("/") and
-                   found.startswith(wanted) for found in ids)]
+        if not stands_for(wanted)]
     if "filter" not in run:
         # The run may have been asked for a part; the rows that it planned are
         # checked in any case.
