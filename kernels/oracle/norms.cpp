@@ -71,13 +71,12 @@ long double meanError(int64_t n, long double mean, long double largest,
   if (!arithmetic.aboutReference)
     return gamma * std::min(mean, largest * (average / depth));
   // The reference lies among the elements, so that none is further from it than
-  // twice the furthest from any centre; squares are four times as large. What
-  // is added back is rounded once more.
-  const long double spread = meanSquare > 0 ? 2 : 4;
+  // twice the furthest from any centre: docs/numerics.md has the factors.
+  const long double spread = meanSquare > 0 ? 2 : 8;
   return std::min(
       gamma / count *
           arithmetic.effectiveMagnitude(mean * count, meanSquare * count, n),
-      gamma * spread * largest * ((average + 1) / depth));
+      gamma * spread * largest * ((average + 2) / depth));
 }
 
 Centered center(const Row &x, const Arithmetic &arithmetic) {

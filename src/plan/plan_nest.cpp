@@ -614,9 +614,7 @@ private:
         (!choice.packs &&
          ((uses < fewUses && !lieApart) || liesTogether(operand))))
       return;
-    Type element = tile::getElement(operand.getType());
-    int64_t size =
-        element.isIndex() ? 8 : (element.getIntOrFloatBitWidth() + 7) / 8;
+    const int64_t size = bytesOf(tile::getElement(operand.getType()));
     if (choice.packs
             ? !*choice.packs
             : !lieApart && (*elements > machine.memory[1].bytes / 2 / size ||
@@ -646,7 +644,7 @@ private:
         plan.reducedBlock = *choice.reducedBlock;
       return;
     }
-    // An array that is read once or twice, from far away: its rows are streams
+    // An array that is not copied and comes from far away: its rows are streams
     // that prefetchers follow, as many as they can.
     constexpr int64_t streams = 16;
     std::optional<Access> streamed = streamedOperand();
@@ -666,7 +664,7 @@ private:
   }
 
   double viewBytes(const Access &access) const {
-    double bytes = double(elementBytes(access));
+    double bytes = double(bytesOf(access.viewType().getElementType()));
     for (unsigned axis = 0; axis < access.axes.size(); ++axis)
       bytes *= double(analysis.accesses.extent(access, axis));
     return bytes;
@@ -709,7 +707,7 @@ private:
       if (piece >= row && isAlong)
         return;
       double pieces = viewBytes(*access) / double(std::min(piece, row)) /
-                      double(elementBytes(*access));
+                      double(bytesOf(access->viewType().getElementType()));
       plan.jumpBytes = pieces * (plan.reducedBlock > 0 ? amongStreams : alone);
     }
   }
@@ -720,10 +718,7 @@ private:
     double bytes = 0;
     for (Value tile :
          {contract.getLhs(), contract.getRhs(), contract.getResult()}) {
-      Type element = tile::getElement(tile.getType());
-      double size = element.isIndex()
-                        ? 8
-                        : double((element.getIntOrFloatBitWidth() + 7) / 8);
+      double size = double(bytesOf(tile::getElement(tile.getType())));
       for (StringAttr dim : tile::getDims(tile.getType()))
         size *= dim == phase.reduced[0] ? double(plan.reducedBlock)
                                         : double(extentOf(dim).value_or(1));
@@ -732,8 +727,7 @@ private:
     return bytes;
   }
 
-  static int64_t elementBytes(const Access &access) {
-    Type element = access.viewType().getElementType();
+  static int64_t bytesOf(Type element) {
     return element.isIndex() ? 8 : (element.getIntOrFloatBitWidth() + 7) / 8;
   }
 
