@@ -1,0 +1,209 @@
+//===- nest_planner.h - What decides the plan of one loop nest -----------===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TESSERA_PLAN_NEST_PLANNER_H
+#define TESSERA_PLAN_NEST_PLANNER_H
+
+#include "plan/plan.h"
+#include "plan/squares.h"
+
+#include <optional>
+
+namespace tessera {
+
+/// How the accesses of a phase behave along one dimension.
+struct AxisUse {
+  /// Accesses whose elements are adjacent along the dimension.
+  int64_t adjacent = 0;
+  /// Accesses whose elements lie apart: gathers or scatters when vectorized.
+  int64_t apart = 0;
+};
+
+/// Decides one nest, in an order in which each decision knows those before it.
+/// What it finds about the phase is in nest_facts.cpp, what concerns
+/// contractions in plan_contraction.cpp, the rest in plan_nest.cpp.
+class NestPlanner {
+public:
+  NestPlanner(const Phase &phase, const Planning &planning,
+              const Layouts &layouts)
+      : phase(phase), planning(planning), analysis(planning.analysis),
+        target(planning.target), machine(planning.machine), pins(planning.pins),
+        layouts(layouts) {
+    plan.id = analysis.idOf(phase);
+    auto found = planning.choices.nests.find(plan.id);
+    if (found != planning.choices.nests.end())
+      choice = found->second;
+  }
+
+  NestPlan run();
+
+private:
+  // What is found about the phase.
+  /// A tile in memory and the dimension it is laid out along, if not the last.
+  struct Buffer {
+    mlir::SmallVector<mlir::StringAttr> dims;
+    mlir::StringAttr innermost;
+  };
+
+  void describe();
+
+  std::string rootName(const Root &root) const;
+
+  /// The accesses and element widths of the phase.
+  void collect();
+
+  /// The tiles in memory that are read, or written element by element.
+  void collectBuffers();
+
+  /// Whether the buffer's elements along one of its dimensions are adjacent.
+  bool isAdjacent(const Buffer &buffer, mlir::StringAttr dim) const;
+
+  AxisUse useAlong(mlir::StringAttr dim) const;
+
+  RowsOfVectors rowsOfVectors(mlir::StringAttr dim) const;
+
+  bool isOrdered() const;
+
+  /// Vectors per iteration whose running results fit the registers beside what
+  /// is computed for one of them.
+  int64_t mostResults() const;
+
+  /// Values that are carried from one vector to the next.
+  int64_t runningResults() const;
+
+  void note(mlir::Type type) {
+    if (!type.isIntOrFloat())
+      return;
+    if (type.getIntOrFloatBitWidth() < 32)
+      hasNarrow = true;
+  }
+
+  std::optional<int64_t> extentOf(mlir::StringAttr dim) const {
+    return analysis.phases.liveExtent(phase, dim);
+  }
+
+  static int64_t bytesOf(mlir::Type element) {
+    return element.isIndex() ? 8 : (element.getIntOrFloatBitWidth() + 7) / 8;
+  }
+
+  mlir::StringAttr vectorDimension() const {
+    return mlir::StringAttr::get(analysis.kernel->getContext(), plan.vectorDim);
+  }
+
+  /// What speaks for such vectors: several rows share them, which those along a
+  /// reduced dimension do not, and the rows of the result that is kept lie
+  /// along them. An operand that must be copied speaks against, a little.
+  static int64_t creditOfRows(const RowsOfVectors &rows) {
+    if (!rows.isShared)
+      return 0;
+    return 8 + 2 * rows.areOfResult + 7 * rows.copied;
+  }
+
+  void reason(llvm::StringRef code, const llvm::Twine &text) {
+    plan.reasons.push_back({code.str(), text.str()});
+  }
+
+  // Decisions for all nests.
+  void chooseVectorDim();
+
+  void chooseUnroll();
+
+  /// Whether squares of elements are transposed between the vector dimension
+  /// and another, and how many rows these have.
+  void chooseSquares();
+
+  /// Whether the last vector may repeat elements of the one before it: there is
+  /// one, and doing an element twice leaves what doing it once does.
+  bool mayOverlapTail(int64_t extent) const;
+
+  void chooseTail();
+
+  /// Whether the nest adds up elements along its lanes in any order.
+  bool sumsAlongLanes() const;
+
+  void chooseSumBlock();
+
+  // Decisions for contractions.
+  /// Finds the contraction of the phase, and the dimension of its result along
+  /// which the vectors that are loaded can serve several rows.
+  void findTile();
+
+  /// Where the lanes hold partial sums, several rows are summed up beside each
+  /// other: what does not vary from row to row is loaded once, their chains
+  /// of additions overlap, and their lanes are added up together at the end.
+  void findRowsOfSums();
+
+  /// Whether an operand's rows are read repeatedly by loops inside the tiled
+  /// one: but for the first time nothing waits for memory, which can bring the
+  /// next rows meanwhile. The processor's own prefetchers do not see them come.
+  void choosePrefetchedRows(tile::ContractOp contract);
+
+  /// The registers that one vector of results takes.
+  int64_t registersPerVector(tile::ContractOp contract) const;
+
+  /// Rows of the result that are computed together. Their accumulators, the
+  /// vectors and one element of each row in turn have to fit the registers.
+  void chooseTile();
+
+  /// Whether an operand's vectors follow each other in memory, as far as arrays
+  /// are dense: it takes whole rows, one after another.
+  bool liesTogether(mlir::Value operand) const;
+
+  /// Whether the operand with the vectors is copied before it is used: all of
+  /// it is read again for every group of rows, and where its lines lie far
+  /// apart they displace each other in the caches.
+  void choosePacking(int64_t uses);
+
+  /// Whether the elements of the reduced dimension can be done in blocks: the
+  /// results between them lie in memory as they are.
+  bool mayBlock() const;
+
+  void chooseReducedBlock();
+
+  double viewBytes(const Access &access) const;
+
+  /// The array that the nest reads vectors of, if it is one: a contraction's
+  /// operand, or what is copied to memory.
+  std::optional<Access> streamedOperand() const;
+
+  /// Where an array is read in pieces, each piece but the next in a row waits
+  /// for memory that no prefetcher has asked for.
+  void findJumps();
+
+  /// What a block of the reduced dimension touches of operands and result.
+  double bytesOfBlock() const;
+
+  /// Between blocks of the reduced dimension the results are not complete.
+  void chooseEpilogue();
+
+  const Phase &phase;
+  const Planning &planning;
+  const KernelAnalysis &analysis;
+  const Target &target;
+  const Machine &machine;
+  const Pins &pins;
+  NestChoice choice;
+  const Layouts &layouts;
+  mlir::SmallVector<Access> accesses;
+  /// Set after the accesses.
+  std::optional<Squares> squares;
+  mlir::SmallVector<Buffer> buffers;
+  /// The contraction whose result is tiled, and along which dimension.
+  tile::ContractOp tiled;
+  mlir::StringAttr tileDim;
+  /// Its operand that varies along the vector dimension.
+  int vectorOperand = 0;
+  /// Whether the tile has rows of sums along the lanes.
+  bool sumsRows = false;
+  bool hasNarrow = false;
+  int64_t expensive = 0;
+  NestPlan plan;
+};
+
+} // namespace tessera
+
+#endif // TESSERA_PLAN_NEST_PLANNER_H

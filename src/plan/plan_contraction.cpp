@@ -1,0 +1,285 @@
+//===- plan_contraction.cpp - Register tiles, packing and blocks ---------===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "plan/nest_planner.h"
+
+#include "llvm/Support/MathExtras.h"
+
+#include <algorithm>
+#include <limits>
+
+using namespace mlir;
+
+namespace tessera {
+
+void NestPlanner::findTile() {
+  if (plan.vectorDim.empty() || phase.roots.size() != 1)
+    return;
+  if (llvm::none_of(phase.kept,
+                    [&](StringAttr dim) { return dim == plan.vectorDim; }))
+    return findRowsOfSums();
+  tiled = dyn_cast_or_null<tile::ContractOp>(phase.roots[0].op);
+  if (!tiled || tiled.getOrder() == tile::Order::Tree)
+    return;
+  // Without fused multiply-adds an ordered contraction calls a function for
+  // each element: no registers are kept across it.
+  bool isFloat = isa<FloatType>(tile::getElement(tiled.getType()));
+  if (isFloat && !target.hasFma && tiled.getOrder() != tile::Order::Unordered)
+    return;
+  auto varies = [](Value operand, StringRef dim) {
+    return llvm::any_of(tile::getDims(operand.getType()),
+                        [&](StringAttr other) { return other == dim; });
+  };
+  vectorOperand = varies(tiled.getRhs(), plan.vectorDim) ? 1 : 0;
+  Value along = tiled->getOperand(vectorOperand);
+  for (StringAttr dim : phase.kept)
+    if (dim != plan.vectorDim && !varies(along, dim) &&
+        extentOf(dim).value_or(0) >= 2)
+      tileDim = dim;
+}
+
+void NestPlanner::findRowsOfSums() {
+  auto contract = dyn_cast_or_null<tile::ContractOp>(phase.roots[0].op);
+  if (!contract || contract.getOrder() != tile::Order::Unordered ||
+      pins.unroll > 1)
+    return;
+  int64_t most = 2;
+  for (StringAttr dim : phase.kept)
+    if (int64_t rows = std::min(extentOf(dim).value_or(0), plan.lanes);
+        rows >= most) {
+      most = rows;
+      tileDim = dim;
+    }
+  if (!tileDim)
+    return;
+  // A power of two of them has its sums in as many lanes.
+  int64_t registers = registersPerVector(contract);
+  for (int64_t rows = 2;
+       rows <= most && (rows + 2) * registers <= target.vectorRegisters;
+       rows *= 2)
+    plan.tileRows = rows;
+  if (plan.tileRows == 1)
+    return;
+  plan.tileDim = tileDim.getValue().str();
+  sumsRows = true;
+  reason("tile.sums", Twine(plan.tileRows) + " of '" + plan.tileDim +
+                          "' together: their lanes are added up at once");
+  choosePrefetchedRows(contract);
+}
+
+void NestPlanner::choosePrefetchedRows(tile::ContractOp contract) {
+  // Further reduced dimensions would have loops of their own inside.
+  if (phase.reduced.size() != 1)
+    return;
+  auto *tiledLevel = llvm::find(phase.kept, tileDim);
+  for (Value operand : {contract.getLhs(), contract.getRhs()}) {
+    auto load = operand.getDefiningOp<tile::LoadOp>();
+    SmallVector<StringAttr> dims = tile::getDims(operand.getType());
+    if (!load || analysis.phases.isMaterialized(operand) ||
+        !llvm::is_contained(dims, tileDim))
+      continue;
+    int64_t repeats = 1;
+    for (auto *level = tiledLevel + 1; level != phase.kept.end(); ++level)
+      if (!llvm::is_contained(dims, *level))
+        repeats *= extentOf(*level).value_or(1);
+    plan.prefetchesRows |= repeats > 1;
+  }
+  if (plan.prefetchesRows)
+    reason("prefetch.rows",
+           "rows are read repeatedly while the next ones are on their way");
+}
+
+int64_t NestPlanner::registersPerVector(tile::ContractOp contract) const {
+  Type element = tile::getElement(contract.getType());
+  int64_t bits = element.isIndex() ? 64 : element.getIntOrFloatBitWidth();
+  return std::max<int64_t>(1, plan.lanes * bits / target.vectorBits);
+}
+
+void NestPlanner::chooseTile() {
+  if (!tileDim || sumsRows)
+    return;
+  int64_t extent = *extentOf(tileDim);
+  // Cycles of one step of the contraction: two multiply-adds or two loads in
+  // each, and the latency of a multiply-add between two of one accumulator.
+  auto cycles = [&](int64_t rows) {
+    double products = 0.5 * double(rows * plan.unroll);
+    double loads = 0.5 * double(rows + plan.unroll);
+    return std::max({products, loads, 4.0}) + 0.2 * loads;
+  };
+  auto registers = [&](int64_t rows) {
+    return (rows * plan.unroll + plan.unroll + 1) * registersPerVector(tiled);
+  };
+  double least = std::numeric_limits<double>::max();
+  for (int64_t rows = 1; rows <= std::min<int64_t>(extent, 16); ++rows) {
+    if (rows > 1 && registers(rows) >= target.vectorRegisters)
+      break;
+    if (choice.tileRows == rows) {
+      plan.tileRows = rows;
+      break;
+    }
+    int64_t rest = extent % rows;
+    double total =
+        double(extent / rows) * cycles(rows) + (rest ? cycles(rest) : 0);
+    if (total < least) {
+      least = total;
+      plan.tileRows = rows;
+    }
+  }
+  if (plan.tileRows == 1)
+    return;
+  plan.tileDim = tileDim.getValue().str();
+  reason("tile.rows", Twine(plan.tileRows) + " of '" + plan.tileDim +
+                          "' together: " + Twine(registers(plan.tileRows)) +
+                          " of " + Twine(target.vectorRegisters) +
+                          " registers");
+  choosePacking(extent / plan.tileRows);
+}
+
+bool NestPlanner::liesTogether(Value operand) const {
+  auto load = operand.getDefiningOp<tile::LoadOp>();
+  if (!load)
+    return false;
+  Access access = *getAccess(load);
+  const unsigned last = access.axes.size() - 1;
+  const Access::Axis &row = access.axes[last];
+  return last > 0 && row.dim && row.dim.getValue() == plan.vectorDim &&
+         row.step == 1 && !row.offset &&
+         extentOf(row.dim) == analysis.accesses.extent(access, last) &&
+         access.axes[last - 1].dim && access.axes[last - 1].step == 1 &&
+         tile::getDims(operand.getType()).size() == 2;
+}
+
+void NestPlanner::choosePacking(int64_t uses) {
+  constexpr int64_t fewUses = 5;
+  Value operand = tiled->getOperand(vectorOperand);
+  Operation *op = operand.getDefiningOp();
+  std::optional<int64_t> elements =
+      analysis.dims.elements(tile::getDims(operand.getType()));
+  const bool lieApart =
+      rowsOfVectors(
+          StringAttr::get(analysis.kernel->getContext(), plan.vectorDim))
+          .copied > 0;
+  if (!op || !isDeferred(op) || analysis.phases.isMaterialized(operand) ||
+      !elements ||
+      (!choice.packs &&
+       ((uses < fewUses && !lieApart) || liesTogether(operand))))
+    return;
+  const int64_t size = bytesOf(tile::getElement(operand.getType()));
+  if (choice.packs
+          ? !*choice.packs
+          : !lieApart && (*elements > machine.memory[1].bytes / 2 / size ||
+                          *elements <= machine.memory[0].bytes / 2 / size))
+    return;
+  plan.packedOperand = vectorOperand;
+  reason("pack.operand", "its " + Twine(*elements * size) + " bytes are read " +
+                             Twine(uses) + " times, from memory of their own");
+}
+
+bool NestPlanner::mayBlock() const {
+  if (!tiled || phase.reduced.size() != 1 ||
+      tile::ContractOp(tiled).getOrder() == tile::Order::Right)
+    return false;
+  return extentOf(phase.reduced[0]).has_value();
+}
+
+void NestPlanner::chooseReducedBlock() {
+  if (!mayBlock())
+    return;
+  int64_t extent = *extentOf(phase.reduced[0]);
+  if (choice.reducedBlock) {
+    if (*choice.reducedBlock < extent)
+      plan.reducedBlock = *choice.reducedBlock;
+    return;
+  }
+  // An array that is not copied and comes from far away: its rows are streams
+  // that prefetchers follow, as many as they can.
+  constexpr int64_t streams = 16;
+  std::optional<Access> streamed = streamedOperand();
+  if (plan.packedOperand >= 0 || !streamed ||
+      viewBytes(*streamed) <= machine.memory[1].bytes || extent <= streams ||
+      *extentOf(vectorDimension()) <= plan.lanes * plan.unroll)
+    return;
+  plan.reducedBlock = streams;
+  reason("reduced.streams", Twine(streams) + " of '" +
+                                phase.reduced[0].getValue() +
+                                "' for all results before the next: rows "
+                                "that come from memory are read along");
+}
+
+double NestPlanner::viewBytes(const Access &access) const {
+  double bytes = double(bytesOf(access.viewType().getElementType()));
+  for (unsigned axis = 0; axis < access.axes.size(); ++axis)
+    bytes *= double(analysis.accesses.extent(access, axis));
+  return bytes;
+}
+
+std::optional<Access> NestPlanner::streamedOperand() const {
+  if (plan.vectorDim.empty() || phase.roots.size() != 1)
+    return std::nullopt;
+  Operation *op = phase.roots[0].op;
+  if (tiled)
+    op = tile::ContractOp(tiled)->getOperand(vectorOperand).getDefiningOp();
+  else if (phase.roots[0].kind != Root::Kind::Materialize)
+    return std::nullopt;
+  auto load = dyn_cast_or_null<tile::LoadOp>(op);
+  if (!load || (tiled && analysis.phases.isMaterialized(load.getResult())))
+    return std::nullopt;
+  return getAccess(load);
+}
+
+void NestPlanner::findJumps() {
+  std::optional<Access> access = streamedOperand();
+  if (!access || plan.packedOperand >= 0)
+    return;
+  // As many bytes as are read in the time of one jump: alone, and where
+  // several streams are read side by side. Measured on one micro-architecture
+  // (bench/results).
+  constexpr double alone = 420, amongStreams = 300;
+  const bool isAlong = !tiled || plan.reducedBlock > 0;
+  for (unsigned axis = 0; axis < access->axes.size(); ++axis) {
+    if (!access->axes[axis].dim || access->axes[axis].dim != plan.vectorDim ||
+        !analysis.strides.isUnit(*access, axis))
+      continue;
+    int64_t piece =
+        isAlong ? *extentOf(vectorDimension()) : plan.lanes * plan.unroll;
+    int64_t row = analysis.accesses.extent(*access, axis);
+    if (piece >= row && isAlong)
+      return;
+    double pieces = viewBytes(*access) / double(std::min(piece, row)) /
+                    double(bytesOf(access->viewType().getElementType()));
+    plan.jumpBytes = pieces * (plan.reducedBlock > 0 ? amongStreams : alone);
+  }
+}
+
+double NestPlanner::bytesOfBlock() const {
+  auto contract = tile::ContractOp(tiled);
+  double bytes = 0;
+  for (Value tile :
+       {contract.getLhs(), contract.getRhs(), contract.getResult()}) {
+    double size = double(bytesOf(tile::getElement(tile.getType())));
+    for (StringAttr dim : tile::getDims(tile.getType()))
+      size *= dim == phase.reduced[0] ? double(plan.reducedBlock)
+                                      : double(extentOf(dim).value_or(1));
+    bytes += size;
+  }
+  return bytes;
+}
+
+void NestPlanner::chooseEpilogue() {
+  plan.alternatives.hasEpilogue =
+      tiled && !phase.epilogue.empty() && plan.reducedBlock == 0;
+  plan.epilogue =
+      plan.alternatives.hasEpilogue && choice.epilogue.value_or(true);
+  if (!plan.epilogue)
+    return;
+  for (const Root &root : phase.epilogue)
+    plan.roots += ", " + rootName(root);
+  reason("epilogue.registers",
+         "what follows is done while the results are in registers");
+}
+
+} // namespace tessera
