@@ -16,11 +16,14 @@
 #include <cctype>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <sched.h>
 #include <sys/utsname.h>
+#include <unistd.h>
+#include <utility>
 
 namespace tessera::bench {
 
@@ -111,6 +114,33 @@ std::vector<int> allowedProcessors() {
   return result;
 }
 
+void limitIsa(Isa isa) {
+  ::setenv("TESSERA_ISA", std::string(name(isa)).c_str(), /*overwrite=*/1);
+  if (isa != Isa::Avx2)
+    return;
+  // Each in the words of its project's documentation.
+  static constexpr std::pair<const char *, const char *> names[] = {
+      {"ATEN_CPU_CAPABILITY", "avx2"}, // PyTorch, and what TorchInductor emits
+      {"BLIS_ARCH_TYPE", "haswell"},
+      {"HL_TARGET", "x86-64-linux-avx-avx2-f16c-fma-sse41"},
+      {"LIBXSMM_TARGET", "hsw"},
+      {"MKL_ENABLE_INSTRUCTIONS", "AVX2"},
+      {"ONEDNN_MAX_CPU_ISA", "AVX2"},
+      {"OPENBLAS_CORETYPE", "Haswell"},
+      {"XLA_FLAGS", "--xla_cpu_max_isa=AVX2"}};
+  for (auto [variable, value] : names)
+    ::setenv(variable, value, /*overwrite=*/1);
+  // TorchInductor would find there what it has compiled for all instructions.
+  const char *folder = std::getenv("TORCHINDUCTOR_CACHE_DIR");
+  std::error_code error;
+  std::string other = folder && *folder
+                          ? std::string(folder) + "-avx2"
+                          : (fs::temp_directory_path(error) /
+                             fmt::format("torchinductor-avx2-{}", ::getuid()))
+                                .string();
+  ::setenv("TORCHINDUCTOR_CACHE_DIR", other.c_str(), /*overwrite=*/1);
+}
+
 json describeEnvironment(const std::string &machine) {
   DeviceInfo device = cpuDevice();
   std::vector<int> processors = allowedProcessors();
@@ -130,7 +160,7 @@ json describeEnvironment(const std::string &machine) {
                           : machine},
           {"cpu", device.name},
           {"cores", processors.size()},
-          {"isa", name(hostIsa())},
+          {"isa", name(defaultIsa())},
           {"governor", governor.empty() ? "not reported" : governor},
           {"frequencyMHz", megahertz},
           {"memoryBytes", device.memoryBytes},

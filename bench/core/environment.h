@@ -8,6 +8,8 @@
 #ifndef TESSERA_BENCH_CORE_ENVIRONMENT_H
 #define TESSERA_BENCH_CORE_ENVIRONMENT_H
 
+#include "target/target.h"
+
 #include <nlohmann/json.hpp>
 
 #include <string>
@@ -17,6 +19,10 @@ namespace tessera::bench {
 
 /// The processors this process may use, in order.
 std::vector<int> allowedProcessors();
+
+/// Makes this process and those it starts, Tessera's and the peers' that can be
+/// told, use instructions of a lower level than the processor has.
+void limitIsa(Isa isa);
 
 /// Processor, caches, clocks, memory, system, instruction level, and the
 /// description of the machine that plans are made with. `machine` is a short

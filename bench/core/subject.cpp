@@ -336,7 +336,7 @@ public:
             {"mathMode", "default tier: fused multiply-add, free order of "
                          "unordered sums, subnormals kept"},
             {"boundaries", {"native", "call", "batch", "cold"}},
-            {"details", {{"isa", name(hostIsa())}}}};
+            {"details", {{"isa", name(defaultIsa())}}}};
   }
 
   Result<std::unique_ptr<Problem>>

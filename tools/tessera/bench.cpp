@@ -152,6 +152,12 @@ private:
       ::setenv("TESSERA_PLAN_DIR", "off", /*overwrite=*/1);
     if (Result<void> status = readNumbers(options); !status)
       return status.error();
+    if (options.isa != "native") {
+      Result<Isa> isa = parseIsa(options.isa, /*forOtherHost=*/false);
+      if (!isa)
+        return isa.error();
+      bench::limitIsa(*isa);
+    }
     if (!isUtf8(options.machine))
       return usage("--machine: found bytes that are no UTF-8, expected a name");
     Result<bench::Suite> suite = chooseSuite(options);
@@ -323,7 +329,7 @@ private:
     for (const bench::RowSpec &row : rows)
       threads.insert(row.threads);
     json ceilings = toJson(bench::measureCeilings(
-        hostIsa(), {threads.begin(), threads.end()},
+        defaultIsa(), {threads.begin(), threads.end()},
         [&](const std::string &what) { progress.show("ceilings: " + what); }));
     progress.clear();
     if (Result<void> status =
@@ -412,6 +418,9 @@ Action addBench(CLI::App &app) {
                    "0 for all processors, at most 4096");
   verb->add_option("--filter", options->filter,
                    "only rows whose name contains this");
+  verb->add_option("--isa", options->isa,
+                   "instruction set: native or a lower one, as avx2, which "
+                   "peers are held to as well where they can be told");
   verb->add_option("--rounds", options->roundsText,
                    "rounds, raised to a multiple of the balanced design, at "
                    "most 10000");

@@ -34,6 +34,8 @@ std::string BenchOptions::command() const {
   add("--dtype", dtype);
   add("--boundary", boundary);
   add("--plan", plan);
+  if (isa != "native")
+    add("--isa", isa);
   if (threads >= 0)
     add("--threads", std::to_string(threads));
   add("--filter", filter);

@@ -24,6 +24,7 @@ struct BenchOptions {
   std::string dtype;
   std::string boundary;
   std::string plan;
+  std::string isa = "native";
   std::string peers = "none";
   std::string filter;
   std::string json;

@@ -346,7 +346,7 @@ class Peer:
                             "(no strict_float), exp and log by Halide's "
                             "polynomials",
                 "boundaries": ["native", "call", "batch"],
-                "details": {"target": str(hl.get_host_target()),
+                "details": {"target": str(hl.get_target_from_environment()),
                             "schedules": "by hand"}}
 
     def prepare(self, request, arrays):
@@ -370,7 +370,7 @@ class Peer:
             inputs[name] = parameter
             parameters.append(parameter)
         pipeline = hl.Pipeline(build(Rows(request, inputs)))
-        target = hl.get_host_target()
+        target = hl.get_target_from_environment()
         if request["boundary"] == "native":
             target = target.with_feature(hl.TargetFeature.NoAsserts)
             target = target.with_feature(hl.TargetFeature.NoBoundsQuery)
