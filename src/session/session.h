@@ -62,7 +62,7 @@ struct RunRequest {
   /// The files that arrays of `inputs` were read from, for the log alone.
   std::map<std::string, std::string, std::less<>> inputFiles = {};
   Backend backend = Backend::Cpu;
-  Isa isa = hostIsa();
+  Isa isa = defaultIsa();
   /// Default for an operator, what the text says for a program.
   std::optional<Tier> tier = {};
   /// Threads that runs will have at most; 0 for all processors
