@@ -48,6 +48,7 @@ public:
     reducedBlock();
     epilogue();
     transposing();
+    stores();
     tail();
     return problem;
   }
@@ -158,6 +159,16 @@ private:
             nest.transposes ? "true" : "false", false,
             "no other dimension of the nest's results has accesses that are "
             "adjacent along it");
+  }
+
+  void stores() {
+    const auto &wanted = saved.choice.storesAround;
+    if (!wanted || *wanted == nest.storesAround)
+      return;
+    differs("stores_around_caches", *wanted ? "true" : "false",
+            nest.storesAround ? "true" : "false", false,
+            "the nest stores no whole vectors to an array that the kernel "
+            "does not read, or stores squares or tiles of results");
   }
 
   void tail() {

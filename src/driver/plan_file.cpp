@@ -73,6 +73,7 @@ Json nestJson(const NestPlan &nest) {
              {"reduced_block", nest.reducedBlock},
              {"epilogue", nest.epilogue},
              {"transposes", nest.transposes},
+             {"stores_around_caches", nest.storesAround},
              {"tail", name(nest.tail)}};
   if (!nest.vectorDim.empty())
     entry["vector_dimension"] = nest.vectorDim;
@@ -391,8 +392,8 @@ private:
     Fields fields(json, where,
                   {"id", "computes", "space", "vector_dimension",
                    "vectors_per_iteration", "rows_per_iteration",
-                   "packs_operand", "transposes", "reduced_block", "epilogue",
-                   "tail"},
+                   "packs_operand", "transposes", "stores_around_caches",
+                   "reduced_block", "epilogue", "tail"},
                   problem);
     SavedNest nest;
     nest.where = where;
@@ -408,6 +409,7 @@ private:
     nest.choice.reducedBlock = fields.whole("reduced_block", 0);
     nest.choice.epilogue = fields.flag("epilogue");
     nest.choice.transposes = fields.flag("transposes");
+    nest.choice.storesAround = fields.flag("stores_around_caches");
     nest.choice.tail = fields.choice("tail", tails);
     if (!plan.choices.nests.emplace(nest.id, nest.choice).second)
       fields.refuse(

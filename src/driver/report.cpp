@@ -144,6 +144,7 @@ private:
                {"reduced_block", nest.reducedBlock},
                {"epilogue", nest.epilogue},
                {"transposes", nest.transposes},
+               {"stores_around_caches", nest.storesAround},
                {"tail", name(nest.tail)},
                {"predicted_ns", nullptr},
                {"reasons", Json::array()},

@@ -116,6 +116,14 @@ private:
   /// and another, and how many rows these have.
   void chooseSquares();
 
+  /// Whether results go past the caches: where the kernel's arrays do not fit
+  /// them, what is written would come in from memory first, and push out what
+  /// is read.
+  void chooseStores();
+
+  /// The bytes of all arrays that the kernel reads or writes.
+  double bytesOfKernel() const;
+
   /// Whether the last vector may repeat elements of the one before it: there is
   /// one, and doing an element twice leaves what doing it once does.
   bool mayOverlapTail(int64_t extent) const;

@@ -40,6 +40,7 @@ NestPlan NestPlanner::run() {
           1 - std::min(1.0, double(plan.tileRows) / double(*extentOf(tileDim)));
   }
   chooseTail();
+  chooseStores();
   chooseSumBlock();
   return std::move(plan);
 }
@@ -204,6 +205,45 @@ void NestPlanner::chooseSquares() {
     reason("tile.lines", "lines that a square is stored to are asked for "
                          "before it is loaded: the arrays do not stay in the "
                          "nearest cache");
+}
+
+double NestPlanner::bytesOfKernel() const {
+  SmallVector<Access> all;
+  tile::KernelOp kernel = analysis.kernel;
+  kernel->walk([&](Operation *op) {
+    if (std::optional<Access> access = getAccess(op))
+      all.push_back(*access);
+  });
+  return bytesOfArrays(all, analysis);
+}
+
+void NestPlanner::chooseStores() {
+  if (plan.vectorDim.empty() || plan.transposes || tiled || sumsRows)
+    return;
+  for (const Root &root : phase.roots) {
+    if (root.kind != Root::Kind::Store)
+      continue;
+    Access stored = *getAccess(root.op);
+    for (unsigned axis = 0; axis < stored.axes.size(); ++axis)
+      plan.alternatives.storesAround |=
+          stored.axes[axis].dim && stored.axes[axis].step == 1 &&
+          stored.axes[axis].dim.getValue() == plan.vectorDim &&
+          *extentOf(vectorDimension()) >= plan.lanes &&
+          analysis.strides.isUnit(stored, axis);
+    // What is read again is better found in a cache.
+    for (Operation *user : stored.view.getUsers())
+      if (isa<tile::LoadOp>(user))
+        return;
+  }
+  if (!plan.alternatives.storesAround)
+    return;
+  const double bytes = bytesOfKernel();
+  plan.storesAround =
+      choice.storesAround.value_or(bytes > double(machine.memory[2].bytes));
+  if (plan.storesAround)
+    reason("store.around", "results are written past the caches: the arrays' " +
+                               Twine(int64_t(bytes)) +
+                               " bytes do not stay there");
 }
 
 bool NestPlanner::mayOverlapTail(int64_t extent) const {

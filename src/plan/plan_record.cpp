@@ -79,6 +79,7 @@ std::string Plan::summary() const {
             (nest.reducedBlock > 0 ? ", by " + std::to_string(nest.reducedBlock)
                                    : "") +
             (nest.transposes ? " transposed" : "") +
+            (nest.storesAround ? ", around the caches" : "") +
             (nest.packedOperand >= 0 ? ", packed" : "") + ")";
     }
     if (stage.order.prefetch != Prefetch::None)

@@ -77,6 +77,8 @@ struct NestAlternatives {
   bool overlapsTail = false;
   /// Whether squares can be transposed in registers.
   bool transposes = false;
+  /// Whether there are whole vectors of results to write past the caches.
+  bool storesAround = false;
 };
 
 /// The decisions for one phase.
@@ -110,6 +112,9 @@ struct NestPlan {
   /// Whether the lines that a square is stored to are prefetched before it is
   /// loaded.
   bool asksForLines = false;
+  /// Whether results are written to memory past the caches, as far as their
+  /// vectors are aligned there.
+  bool storesAround = false;
   /// The operand of a contraction (0 or 1) that is first copied to memory of
   /// its own, its vectors side by side; -1 for none.
   int packedOperand = -1;
@@ -188,6 +193,7 @@ struct NestChoice {
   std::optional<int64_t> reducedBlock;
   std::optional<bool> epilogue;
   std::optional<bool> transposes;
+  std::optional<bool> storesAround;
   std::optional<TailForm> tail;
 };
 

@@ -29,6 +29,7 @@ void Counts::add(const Counts &other, double times) {
   stores += times * other.stores;
   loadedBytes += times * other.loadedBytes;
   storedBytes += times * other.storedBytes;
+  aroundBytes += times * other.aroundBytes;
   prefetchedBytes += times * other.prefetchedBytes;
   maskedLoads += times * other.maskedLoads;
   maskedStores += times * other.maskedStores;
@@ -258,9 +259,11 @@ private:
     };
     if (auto load = dyn_cast<LLVM::LoadOp>(op))
       touch(load.getType(), true, false);
-    else if (auto store = dyn_cast<LLVM::StoreOp>(op))
+    else if (auto store = dyn_cast<LLVM::StoreOp>(op)) {
       touch(store.getValue().getType(), false, false);
-    else if (auto load = dyn_cast<LLVM::MaskedLoadOp>(op))
+      if (store.getNontemporal())
+        counts.aroundBytes = counts.storedBytes;
+    } else if (auto load = dyn_cast<LLVM::MaskedLoadOp>(op))
       touch(load.getType(), true, true);
     else if (auto store = dyn_cast<LLVM::MaskedStoreOp>(op))
       touch(store.getValue().getType(), false, true);
@@ -591,7 +594,11 @@ TimeTerms predictTime(const StagePrice &price, double programs,
   terms.waiting =
       std::max(0.0, price.cycles - price.throughputCycles) * programs * cycle;
   const MemoryLevel &far = machine.levelOf(traffic.read + traffic.written);
-  terms.memory = traffic.read / far.read + traffic.written / far.write;
+  const double around =
+      std::min(price.counts.aroundBytes * programs, traffic.written);
+  terms.memory = traffic.read / far.read +
+                 (traffic.written - around) / far.write +
+                 around / far.writeAround;
   if (&far > &machine.memory[1])
     terms.memory += price.jumpBytes / far.read;
   // What a program reads again is where its data stay between the reads, beside

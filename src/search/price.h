@@ -46,6 +46,8 @@ struct Counts {
   double stores = 0;
   double loadedBytes = 0;
   double storedBytes = 0;
+  /// Of what is stored past the caches.
+  double aroundBytes = 0;
   /// Of the lines that are prefetched to be loaded.
   double prefetchedBytes = 0;
   double maskedLoads = 0;

@@ -98,6 +98,7 @@ public:
       searchSquares();
       searchUnroll();
       searchTail();
+      searchStores();
       searchEdges();
       const Priced alone = best;
       searchTogether();
@@ -262,6 +263,20 @@ private:
       choices.nests[nest.id].transposes = false;
       consider(choices, nest.roots + " without transposing", nest.id);
     }
+  }
+
+  /// The other way of writing results, where the planner took the one past the
+  /// caches.
+  void searchStores() {
+    PlanChoices choices = best.choices;
+    bool isOpen = false;
+    for (const NestPlan &nest : nests())
+      if (nest.storesAround) {
+        choices.nests[nest.id].storesAround = false;
+        isOpen = true;
+      }
+    if (isOpen)
+      consider(choices, "stores through the caches");
   }
 
   /// Whether the vectors per iteration of a nest are open: the rows of a tile

@@ -301,7 +301,9 @@ void NestEmitter::storeElement(const Access &access, Value tile) {
   if (wanted)
     active = emit.logicalAnd(active, emit.splat(wanted, lanes));
   element = emit.splat(element, lanes);
-  if (at.isContiguous)
+  if (at.isContiguous && plan.storesAround && !active && lanes > 1)
+    emit.storeAround(element, at.pointer, storage);
+  else if (at.isContiguous)
     emit.store(element, at.pointer, storage, active);
   else
     emit.scatter(element, at.pointer, storage, at.laneOffsets, active);

@@ -205,6 +205,9 @@ private:
     Value status = emit.integer(i32, 0);
     if (realizer.releaseHeap() || checksOnly)
       status = builder.create<LLVM::LoadOp>(loc, i32, scratch);
+    if (llvm::any_of(realizer.plan.nests,
+                     [](const NestPlan &nest) { return nest.storesAround; }))
+      emit.finishStoresAround();
     builder.create<func::ReturnOp>(loc, status);
     emitEntry(symbol, function);
 

@@ -7,6 +7,8 @@
 
 #include "realize/cpu/vector_emitter.h"
 
+#include "realize/cpu/realize.h"
+
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Matchers.h"
 
@@ -362,6 +364,31 @@ void VectorEmitter::store(Value value, Value pointer, Type storage,
     maskedStore(narrowed, pointer, mask, alignment);
   else
     b.create<LLVM::StoreOp>(loc, narrowed, pointer, alignment);
+}
+
+void VectorEmitter::storeAround(Value value, Value pointer, Type storage) {
+  Value narrowed = narrow(value, storage);
+  const int64_t bytes = lanesOf(value) * storageBytes(storage);
+  Value address = b.create<LLVM::PtrToIntOp>(loc, b.getI64Type(), pointer);
+  Value beyond =
+      b.create<arith::AndIOp>(loc, address, integer(b.getI64Type(), bytes - 1));
+  Value isAligned = b.create<arith::CmpIOp>(loc, arith::CmpIPredicate::eq,
+                                            beyond, integer(b.getI64Type(), 0));
+  auto choice = b.create<scf::IfOp>(loc, isAligned, /*withElseRegion=*/true);
+  choice->setAttr(usualAttr, b.getUnitAttr());
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(choice.thenBlock()->getTerminator());
+  b.create<LLVM::StoreOp>(loc, narrowed, pointer, unsigned(bytes),
+                          /*isVolatile=*/false, /*isNonTemporal=*/true);
+  b.setInsertionPoint(choice.elseBlock()->getTerminator());
+  b.create<LLVM::StoreOp>(loc, narrowed, pointer, alignmentOf(storage));
+}
+
+void VectorEmitter::finishStoresAround() {
+  // Other processors store the rest in order.
+  if (target.architecture == Architecture::X86_64)
+    b.create<LLVM::CallIntrinsicOp>(
+        loc, TypeRange(), b.getStringAttr("llvm.x86.sse.sfence"), ValueRange());
 }
 
 void VectorEmitter::scatter(Value value, Value pointer, Type storage,

@@ -87,6 +87,11 @@ public:
                      mlir::Value offsets, mlir::Value mask);
   void store(mlir::Value value, mlir::Value pointer, mlir::Type storage,
              mlir::Value mask);
+  /// Stores a vector without a mask past the caches where it is aligned, and
+  /// as any other elsewhere.
+  void storeAround(mlir::Value value, mlir::Value pointer, mlir::Type storage);
+  /// What is needed after such stores before another thread reads them.
+  void finishStoresAround();
   void scatter(mlir::Value value, mlir::Value pointer, mlir::Type storage,
                mlir::Value offsets, mlir::Value mask);
 

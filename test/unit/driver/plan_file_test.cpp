@@ -455,6 +455,23 @@ TEST(PlanFile, SquaresAreADecision) {
   EXPECT_NE(single->object, made->object);
 }
 
+TEST(PlanFile, StoresAroundTheCachesAreADecision) {
+  const std::string name = "\"stores_around_caches\": ";
+  std::string text = softmaxPlan();
+  const size_t last = text.rfind(name + "false");
+  ASSERT_NE(last, std::string::npos);
+  text.replace(last, name.size() + 5, name + "true");
+  Result<Made> made = make("softmax", softmaxDims, text);
+  ASSERT_TRUE(made) << made.error().str();
+  EXPECT_THAT(made->summary, HasSubstr("around the caches)"));
+  EXPECT_THAT(made->text, HasSubstr(name + "true"));
+  EXPECT_NE(made->object, softmax().object);
+  EXPECT_THAT(
+      refusal(withField(softmaxPlan(), "stores_around_caches", "true")),
+      HasSubstr("stores_around_caches: found true, expected false: the nest "
+                "stores no whole vectors"));
+}
+
 TEST(PlanFile, ProgramsAtEdgesAreADecision) {
   const kernels::Dims dims = {{"m", 130}, {"n", 70}, {"k", 16}};
   Result<Made> made = make("gemm", dims);

@@ -370,6 +370,8 @@ static PlanChoices randomChoices(const Plan &plan, Random &random) {
         choice.epilogue = random.chance(0.5);
       if (can.transposes && random.chance(0.3))
         choice.transposes = random.chance(0.5);
+      if (can.storesAround && random.chance(0.3))
+        choice.storesAround = true;
     }
   }
   return choices;
