@@ -145,6 +145,11 @@ private:
   /// of additions overlap, and their lanes are added up together at the end.
   void findRowsOfSums();
 
+  /// The most rows along a dimension whose addresses registers hold. Rows that
+  /// may hang over the end of an array have one each; others lie one stride
+  /// apart.
+  int64_t addressedRows(mlir::StringAttr dim) const;
+
   /// Whether an operand's rows are read repeatedly by loops inside the tiled
   /// one: but for the first time nothing waits for memory, which can bring the
   /// next rows meanwhile. The processor's own prefetchers do not see them come.

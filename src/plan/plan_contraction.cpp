@@ -57,11 +57,15 @@ void NestPlanner::findRowsOfSums() {
   if (!tileDim)
     return;
   // A power of two of them has its sums in as many lanes.
+  most = std::min(most, addressedRows(tileDim));
   int64_t registers = registersPerVector(contract);
   for (int64_t rows = 2;
        rows <= most && (rows + 2) * registers <= target.vectorRegisters;
-       rows *= 2)
+       rows *= 2) {
     plan.tileRows = rows;
+    if (choice.tileRows == rows)
+      break;
+  }
   if (plan.tileRows == 1)
     return;
   plan.tileDim = tileDim.getValue().str();
@@ -69,6 +73,14 @@ void NestPlanner::findRowsOfSums() {
   reason("tile.sums", Twine(plan.tileRows) + " of '" + plan.tileDim +
                           "' together: their lanes are added up at once");
   choosePrefetchedRows(contract);
+}
+
+int64_t NestPlanner::addressedRows(StringAttr dim) const {
+  // Those that hang over are replaced by the array's last one. Beside them are
+  // the address of the vectors, how far it moves, and the counter.
+  return analysis.phases.liveLimit(phase, dim).known
+             ? target.generalRegisters - 3
+             : std::numeric_limits<int64_t>::max();
 }
 
 void NestPlanner::choosePrefetchedRows(tile::ContractOp contract) {
@@ -110,11 +122,18 @@ void NestPlanner::chooseTile() {
     double loads = 0.5 * double(rows + plan.unroll);
     return std::max({products, loads, 4.0}) + 0.2 * loads;
   };
+  // Where a multiplication and an addition are two instructions, what is
+  // between them takes a register.
+  const bool isFused =
+      target.hasFma && isa<FloatType>(tile::getElement(tiled.getType()));
+  const int64_t products = isFused ? 0 : 1;
   auto registers = [&](int64_t rows) {
-    return (rows * plan.unroll + plan.unroll + 1) * registersPerVector(tiled);
+    return (rows * plan.unroll + plan.unroll + 1 + products) *
+           registersPerVector(tiled);
   };
+  const int64_t most = std::min({extent, int64_t{16}, addressedRows(tileDim)});
   double least = std::numeric_limits<double>::max();
-  for (int64_t rows = 1; rows <= std::min<int64_t>(extent, 16); ++rows) {
+  for (int64_t rows = 1; rows <= most; ++rows) {
     if (rows > 1 && registers(rows) >= target.vectorRegisters)
       break;
     if (choice.tileRows == rows) {

@@ -62,6 +62,8 @@ struct Target {
   /// Width of the vector registers in bits, and their number.
   int64_t vectorBits;
   int64_t vectorRegisters;
+  /// Registers for addresses and counters, without the stack pointer.
+  int64_t generalRegisters;
   bool hasFma;
   /// Conversions between f16 and f32 in hardware.
   bool hasF16c;

@@ -7,6 +7,7 @@
 
 #include "codegen/llvm/codegen.h"
 
+#include "codegen/llvm/loop_addresses.h"
 #include "codegen/llvm/to_llvm.h"
 
 #include "llvm/Analysis/CGSCCPassManager.h"
@@ -96,8 +97,10 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
   passes.addPass(llvm::InstCombinePass());
   passes.addPass(llvm::SimplifyCFGPass());
   for (llvm::Function &function : module)
-    if (!function.isDeclaration())
-      passes.run(function, functions);
+    if (!function.isDeclaration()) {
+      functions.invalidate(function, passes.run(function, functions));
+      shareLoopPointers(function, functions);
+    }
 }
 
 namespace {
