@@ -46,6 +46,7 @@ static Result<TraceOptions> traceOptions(const kernels::Operator &op,
       !status)
     return status.error();
   options.present = request.present;
+  options.tunables = request.tunables;
   for (const auto &[name, tensor] : request.inputs)
     if (isOptional(op, name))
       options.present.push_back(name);

@@ -54,6 +54,8 @@ struct RunRequest {
   DType dtype = DType::F32;
   /// Values of scalars and constants by name; absent ones take their default.
   kernels::Settings settings = {};
+  /// Values of tunables by name; absent ones are chosen.
+  std::map<std::string, int64_t> tunables = {};
   /// Optional arrays to generate (inputs) or to compute (outputs). Those in
   /// `inputs` need not be named again.
   std::vector<std::string> present = {};
