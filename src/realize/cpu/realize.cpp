@@ -7,6 +7,7 @@
 
 #include "realize/cpu/realize.h"
 
+#include "realize/cpu/pin_check.h"
 #include "realize/cpu/realizer.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -53,6 +54,11 @@ public:
       return honoured.error();
     if (Result<void> honoured = checkTail(); !honoured)
       return honoured.error();
+    // Planning may have said more than was done.
+    if (Result<void> done = checkPins(result.module.get(), result.plan,
+                                      planning.pins, analysis, target);
+        !done)
+      return done.error();
     return std::move(result);
   }
 
