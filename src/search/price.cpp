@@ -203,8 +203,6 @@ private:
         !isa<arith::DivUIOp, arith::RemUIOp, arith::DivSIOp, arith::RemSIOp>(
             op))
       return true;
-    if (isLoadedBroadcast(op))
-      return true;
     // A comparison that only selects among its operands is a maximum.
     if (auto compare = dyn_cast<arith::CmpFOp>(op))
       return compare->hasOneUse() && isMaximum(*compare->user_begin(), compare);
@@ -334,9 +332,8 @@ private:
     return false;
   }
 
+  /// Of an operation that takes something by itself.
   double latencyOf(Operation *op) const {
-    if (isFree(op))
-      return 0;
     if (isa<LLVM::LoadOp, LLVM::MaskedLoadOp>(op))
       return costs.loadLatency + 2;
     if (isa<LLVM::masked_gather>(op))
@@ -432,20 +429,23 @@ private:
       } else if (auto branch = dyn_cast<scf::IfOp>(op)) {
         latency = addBranch(branch, result);
       } else {
-        Counts counts = countsOf(&op);
+        const bool isNothing = isFree(&op);
+        Counts counts = isNothing ? Counts() : countsOf(&op);
         // What does not change in a loop is computed before it.
-        bool moves = isLoop && isMemoryEffectFree(&op) &&
-                     llvm::all_of(op.getOperands(), [&](Value operand) {
-                       return operand.getParentBlock() != &block ||
-                              invariant.contains(operand);
-                     });
+        bool moves = isLoop &&
+                     llvm::all_of(op.getOperands(),
+                                  [&](Value operand) {
+                                    return operand.getParentBlock() != &block ||
+                                           invariant.contains(operand);
+                                  }) &&
+                     isMemoryEffectFree(&op);
         if (moves) {
           invariant.insert(op.result_begin(), op.result_end());
           result.hoisted.add(counts);
           continue;
         }
         result.counts.add(counts);
-        latency = latencyOf(&op);
+        latency = isNothing ? 0 : latencyOf(&op);
       }
       for (Value value : op.getResults()) {
         ready[value] = start + latency;

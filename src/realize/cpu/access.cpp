@@ -57,45 +57,56 @@ NestEmitter::Address NestEmitter::address(const Access &access) {
   Address result;
   const AccessAnalysis &accesses = r.analysis.accesses;
   Type lanes64 = laneType(b.getI64Type(), lanes);
-  Value offset = emit.index(0);
+  Value offset;
   unsigned varying = 0;
   bool isAdjacent = true;
+  // The stride of an axis of adjacent elements. What each lane adds is needed
+  // only if another axis varies with the lanes, too.
+  Value unitStride;
   for (unsigned axis = 0; axis < access.axes.size(); ++axis) {
     const Access::Axis &described = access.axes[axis];
-    Value position = emit.index(0);
+    Value position;
+    const bool isAlongLanes = described.dim && isVectorDim(described.dim);
     Value lanePart; // i64 vector added to `position`
-    if (described.dim) {
-      position =
-          emit.mul(coordinate(described.dim), emit.index(described.step));
-      if (isVectorDim(described.dim))
+    auto numberLanes = [&] {
+      if (isAlongLanes && !lanePart)
         lanePart = emit.mul(emit.laneNumbers(lanes),
                             emit.integer(lanes64, described.step));
-    }
-    bool isUnit = lanePart && described.step == 1 &&
+    };
+    if (described.dim)
+      position = described.step == 1 ? coordinate(described.dim)
+                                     : emit.mul(coordinate(described.dim),
+                                                emit.index(described.step));
+    bool isUnit = isAlongLanes && described.step == 1 &&
                   r.analysis.strides.isUnit(access, axis);
     if (described.offset) {
       Value extra = value(described.offset);
       emitCheck(access, axis, extra);
       if (lanesOf(extra) > 1) {
+        numberLanes();
         lanePart = lanePart ? emit.add(lanePart, extra) : extra;
         isUnit = false;
       } else {
         if (!extra.getType().isIndex())
           extra = b.createOrFold<arith::IndexCastOp>(emit.loc, b.getIndexType(),
                                                      extra);
-        position = emit.add(position, extra);
+        position = position ? emit.add(position, extra) : extra;
       }
     }
+    if (!position)
+      position = emit.index(0);
+    const bool varies = isAlongLanes || lanePart;
     const bool mayLeave =
         accesses.needsCheck(access, axis) && !staysInside(access, axis);
     const bool isSeen = mayLeave && isSeenInside(access, axis);
-    if (isSeen && !lanePart && !access.writes) {
+    if (isSeen && !varies && !access.writes) {
       // Rows that nobody sees read the last one: a row is chosen once, a test
       // would be made for each of its elements.
       position = b.create<arith::MinSIOp>(
           emit.loc, position, emit.index(accesses.extent(access, axis) - 1));
-    } else if (mayLeave && !(isSeen && lanePart && isWhole)) {
+    } else if (mayLeave && !(isSeen && varies && isWhole)) {
       Value indices = emit.toI64(position);
+      numberLanes();
       if (lanePart)
         indices = emit.add(emit.splat(indices, lanes), lanePart);
       Value limit =
@@ -107,20 +118,31 @@ NestEmitter::Address NestEmitter::address(const Access &access) {
             emit.logicalAnd(result.inside, staysIn64Bits(described));
     }
     Value stride = r.stride(access, axis);
-    offset = emit.add(offset, emit.mul(position, stride));
-    if (!lanePart)
+    Value distance = emit.mul(position, stride);
+    offset = offset ? emit.add(offset, distance) : distance;
+    if (!varies)
       continue;
     ++varying;
     isAdjacent &= isUnit;
+    if (isUnit && !unitStride) {
+      unitStride = stride;
+      continue;
+    }
+    numberLanes();
     Value scaled = emit.mul(lanePart, emit.splat(emit.toI64(stride), lanes));
     result.laneOffsets =
         result.laneOffsets ? emit.add(result.laneOffsets, scaled) : scaled;
   }
-  result.pointer = emit.offsetPointer(
-      r.viewPointer(access.view), access.viewType().getElementType(), offset);
+  result.pointer = emit.offsetPointer(r.viewPointer(access.view),
+                                      access.viewType().getElementType(),
+                                      offset ? offset : emit.index(0));
   if (varying == 1 && isAdjacent) {
     result.isContiguous = true;
-    result.laneOffsets = {};
+  } else if (unitStride) {
+    Value scaled = emit.mul(emit.laneNumbers(lanes),
+                            emit.splat(emit.toI64(unitStride), lanes));
+    result.laneOffsets =
+        result.laneOffsets ? emit.add(result.laneOffsets, scaled) : scaled;
   }
   return result;
 }

@@ -197,12 +197,41 @@ Value VectorEmitter::toI64(Value index) {
       loc, laneType(b.getI64Type(), lanesOf(index)), index);
 }
 
+/// The number that a scalar constant is. Where it is asked before an operation
+/// is made, most sums and products of addresses need none.
+static std::optional<int64_t> numberOf(Value value) {
+  auto constant = value.getDefiningOp<arith::ConstantOp>();
+  auto number =
+      constant ? dyn_cast<IntegerAttr>(constant.getValue()) : IntegerAttr();
+  if (!number || number.getValue().getBitWidth() > 64)
+    return std::nullopt;
+  return number.getValue().getSExtValue();
+}
+
 Value VectorEmitter::add(Value x, Value y) {
-  return b.createOrFold<arith::AddIOp>(loc, x, y);
+  if (isa<VectorType>(x.getType()))
+    return b.createOrFold<arith::AddIOp>(loc, x, y);
+  std::optional<int64_t> left = numberOf(x), right = numberOf(y);
+  if (left && right)
+    return b.createOrFold<arith::AddIOp>(loc, x, y);
+  if (left == 0)
+    return y;
+  if (right == 0)
+    return x;
+  return b.create<arith::AddIOp>(loc, x, y);
 }
 
 Value VectorEmitter::mul(Value x, Value y) {
-  return b.createOrFold<arith::MulIOp>(loc, x, y);
+  if (isa<VectorType>(x.getType()))
+    return b.createOrFold<arith::MulIOp>(loc, x, y);
+  std::optional<int64_t> left = numberOf(x), right = numberOf(y);
+  if ((left && right) || left == 0 || right == 0)
+    return b.createOrFold<arith::MulIOp>(loc, x, y);
+  if (left == 1)
+    return y;
+  if (right == 1)
+    return x;
+  return b.create<arith::MulIOp>(loc, x, y);
 }
 
 //===----------------------------------------------------------------------===//
