@@ -58,6 +58,8 @@ constexpr int64_t longestSearched = 6000, longestEvaluatedAgain = 1500;
 constexpr int64_t searchBudget = 40000;
 /// Predictions that differ by less are not told apart.
 constexpr double margin = 0.98;
+/// What other tiles of contractions have to gain.
+constexpr double clearly = 0.9;
 
 /// A candidate that was realized.
 struct Priced {
@@ -97,6 +99,7 @@ public:
       searchVectorDims();
       searchSquares();
       searchUnroll();
+      searchTiles();
       searchTail();
       searchStores();
       searchEdges();
@@ -174,12 +177,13 @@ private:
     return priced;
   }
 
-  /// Looks at a candidate and takes it if it is better, as a whole and in its
-  /// nest `within`, if given. Returns it, or the equal one that was looked at
-  /// before, if it was admitted.
+  /// Looks at a candidate and takes it if it is better, as a whole, by `share`,
+  /// and in its nest `within`, if given. Returns it, or the equal one that was
+  /// looked at before, if it was admitted.
   std::optional<Priced> consider(const PlanChoices &choices,
                                  const std::string &what,
-                                 std::optional<int64_t> within = {}) {
+                                 std::optional<int64_t> within = {},
+                                 double share = margin) {
     if (spent > searchBudget) {
       if (!isOver)
         refuse("further candidates", "search.budget", choices);
@@ -207,7 +211,7 @@ private:
     if (within &&
         nestCycles(*priced, *within) >= margin * nestCycles(best, *within))
       entry.code = "cost.higher";
-    else if (priced->nanoseconds >= margin * best.nanoseconds)
+    else if (priced->nanoseconds >= share * best.nanoseconds)
       entry.code =
           priced->nanoseconds > best.nanoseconds ? "cost.higher" : "cost.equal";
     else
@@ -240,6 +244,18 @@ private:
     return all;
   }
 
+  /// Whether a nest takes so little of the best plan so far that no other form
+  /// of it would show in a prediction. Its time is known where it has loops.
+  bool isNegligible(int64_t id) const {
+    for (const StagePrice &stage : best.prices)
+      if (auto found = stage.nestCycles.find(id);
+          found != stage.nestCycles.end() &&
+          (found->second == 0 ||
+           found->second >= (1 - margin) / 2 * stage.cycles))
+        return false;
+    return nestCycles(best, id) > 0;
+  }
+
   void searchVectorDims() {
     for (const NestPlan &nest : nests())
       for (const std::string &dim : nest.alternatives.vectorDims) {
@@ -247,8 +263,12 @@ private:
           continue;
         PlanChoices choices = best.choices;
         choices.nests[nest.id].vectorDim = dim;
-        consider(choices,
-                 fmt::format("{} with lanes along {}", nest.roots, dim));
+        const std::string what =
+            fmt::format("{} with lanes along {}", nest.roots, dim);
+        if (isNegligible(nest.id))
+          refuse(what, "search.share", choices);
+        else
+          consider(choices, what);
       }
   }
 
@@ -261,7 +281,11 @@ private:
         continue;
       PlanChoices choices = best.choices;
       choices.nests[nest.id].transposes = false;
-      consider(choices, nest.roots + " without transposing", nest.id);
+      const std::string what = nest.roots + " without transposing";
+      if (isNegligible(nest.id))
+        refuse(what, "search.share", choices);
+      else
+        consider(choices, what, nest.id);
     }
   }
 
@@ -334,6 +358,43 @@ private:
     }
     if (isMixed)
       consider(mixed, "vectors per iteration nest by nest");
+  }
+
+  /// The tiles of all contractions alike: with other vectors, the rows that the
+  /// planner takes with these; fewer rows where these add up along the lanes.
+  /// They have to be clearly better: the planner knows inner loops better.
+  void searchTiles() {
+    const std::vector<NestPlan> all = nests();
+    auto look = [&](const std::string &what, auto change) {
+      PlanChoices choices = best.choices;
+      bool isOther = false;
+      for (const NestPlan &nest : all)
+        if (nest.tileRows > 1 && !nest.transposes)
+          isOther |= change(nest, choices.nests[nest.id]);
+      if (!isOther)
+        return;
+      if (best.usualInstructions > mostInstructions)
+        refuse(what, "search.size", choices);
+      else
+        consider(choices, what, {}, clearly);
+    };
+    for (int64_t unroll : {1, 2, 4})
+      look(fmt::format("tiles of {} vectors", unroll), [&](const NestPlan &nest,
+                                                           NestChoice &choice) {
+        if (nest.unroll == unroll || nest.alternatives.mostUnroll < unroll ||
+            nest.alternatives.mostUnroll == 1)
+          return false;
+        choice.unroll = unroll;
+        choice.tileRows.reset();
+        return true;
+      });
+    look("half as many rows of sums",
+         [&](const NestPlan &nest, NestChoice &choice) {
+           if (nest.alternatives.mostUnroll > 1)
+             return false;
+           choice.tileRows = nest.tileRows / 2;
+           return true;
+         });
   }
 
   static double nestCycles(const Priced &priced, int64_t id) {

@@ -12,6 +12,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 namespace tessera::structuretest {
@@ -63,6 +64,43 @@ TEST(Search, EqualKernelsGetEqualPlans) {
     EXPECT_EQ(first->candidates[i].nanoseconds,
               second->candidates[i].nanoseconds);
   }
+}
+
+// Tiles with other vectors than the planner takes, each with a price or the
+// reason why it has none.
+TEST(Search, LooksAtTilesOfContractions) {
+  std::shared_ptr<const Plan> plan;
+  auto compileAt = [&](const char *name, kernels::Dims dims) {
+    Result<session::Compilation> compiled = session::compileOperator(
+        *kernels::findOperator(name), {.dims = std::move(dims),
+                                       .isa = Isa::Avx512,
+                                       .threads = 1,
+                                       .machine = plannedMachine()});
+    ASSERT_TRUE(compiled.ok()) << compiled.error().str();
+    plan = compiled->kernel.plan;
+  };
+  auto looksAt = [&](const std::string &what) {
+    return std::any_of(plan->candidates.begin(), plan->candidates.end(),
+                       [&](const PlanCandidate &candidate) {
+                         return candidate.what == what &&
+                                (candidate.nanoseconds ||
+                                 candidate.code.starts_with("search.") ||
+                                 candidate.code.starts_with("admission."));
+                       });
+  };
+  compileAt("gemm", {{"m", 256}, {"n", 256}, {"k", 256}});
+  EXPECT_TRUE(looksAt("tiles of 1 vectors"));
+  EXPECT_TRUE(looksAt("tiles of 2 vectors") || looksAt("tiles of 4 vectors"));
+  // Sums along the lanes have rows alone; a long kernel is not searched for
+  // them, and says so.
+  compileAt("attention", {{"b", 1},
+                          {"hq", 8},
+                          {"hkv", 2},
+                          {"q", 64},
+                          {"k", 515},
+                          {"d", 64},
+                          {"dv", 64}});
+  EXPECT_TRUE(looksAt("half as many rows of sums"));
 }
 
 // Loops whose ends data decides say themselves how often they run.
