@@ -32,6 +32,10 @@ struct CompileOptions {
   std::string isa = "native";
   /// Check indices that are read from arrays before anything is written.
   bool validate = false;
+  /// "none", "cblas" or "onednn": the library that is to compute the whole
+  /// kernel. An error where the kernel is not proved to be a product that it
+  /// offers, or the library is not installed (docs/howto/vendor.md).
+  std::string vendor = "none";
 };
 
 /// Compiles `kernel` for arguments of these shapes, strides and overlaps; their

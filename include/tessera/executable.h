@@ -94,6 +94,10 @@ enum class AliasMode {
   Overlap,
 };
 
+/// A library of another vendor that compiled code calls
+/// (runtime/host/vendor_library.h).
+class VendorLibrary;
+
 /// The runtime's half of an executable: plain data, no compiler types.
 struct ExecutableInfo {
   /// The kernel's name.
@@ -107,6 +111,9 @@ struct ExecutableInfo {
   std::vector<Error> checks;
   /// Keeps the machine code alive.
   std::shared_ptr<void> code;
+  /// The library that does the work, null for none. It has threads of its own,
+  /// as many as a launch may use.
+  std::shared_ptr<VendorLibrary> vendor;
   /// The `tessera run` command, up to scalars and threads, that compiles this
   /// kernel again: what the verbose log prints. May be empty.
   std::string command;

@@ -73,7 +73,7 @@ std::string traceKey(const TraceOptions &options) {
 std::string shapeKey(std::span<const Argument> arguments,
                      const CompileRequest &request) {
   std::ostringstream key;
-  key << int(request.isa) << request.validate;
+  key << int(request.isa) << request.validate << int(request.vendor);
   std::vector<const TensorRef *> views;
   for (const Argument &argument : arguments) {
     key << '|';
@@ -125,8 +125,15 @@ Result<Executable> compile(const Kernel &kernel,
   Result<Isa> isa = parseIsa(options.isa);
   if (!isa)
     return isa.error();
+  Result<Vendor> vendor = parseVendor(options.vendor);
+  if (!vendor) {
+    Error error = vendor.error();
+    error.message = "CompileOptions::vendor: " + error.message;
+    return error;
+  }
   CompileRequest request;
   request.isa = *isa;
+  request.vendor = *vendor;
   request.validate = options.validate;
 
   std::shared_ptr<Entry> entry =

@@ -12,6 +12,7 @@
 #include "dialect/specialize.h"
 #include "driver/plan_store.h"
 #include "realize/cpu/realize.h"
+#include "realize/cpu/vendor.h"
 #include "search/search.h"
 #include "support/env.h"
 #include "support/hash.h"
@@ -236,7 +237,15 @@ Result<PipelineResult> compileForCpu(tile::KernelOp kernel,
   result.subject = subjectOf(kernel, target, request);
   std::optional<RealizedKernel> realized;
   std::vector<PlanCandidate> candidates;
-  if (request.choices) {
+  if (request.vendor != Vendor::None && !request.savedPlan) {
+    PlanChoices handed;
+    handed.vendor = request.vendor;
+    Result<RealizedKernel> made = realize(handed);
+    if (!made)
+      return made.error();
+    realized = std::move(*made);
+    result.planSource = "request";
+  } else if (request.choices) {
     Result<RealizedKernel> made = realize(*request.choices);
     if (!made)
       return made.error();
@@ -248,6 +257,15 @@ Result<PipelineResult> compileForCpu(tile::KernelOp kernel,
       return saved.error();
     if (Result<void> fits = checkSubject(*saved, result.subject); !fits)
       return fits.error();
+    if (request.vendor != Vendor::None &&
+        request.vendor != saved->choices.vendor)
+      return Error{ErrorFamily::Usage,
+                   "usage.vendor",
+                   "plan '" + saved->name + "': found vendor '" +
+                       std::string(name(saved->choices.vendor)) + "', and '" +
+                       std::string(name(request.vendor)) +
+                       "' is asked for; leave out one of them",
+                   {}};
     Result<RealizedKernel> made = realizeSaved(*saved);
     if (!made)
       return made.error();
@@ -301,9 +319,21 @@ Result<PipelineResult> compileForCpu(tile::KernelOp kernel,
   std::vector<int64_t> programs;
   for (const RealizedStage &stage : realized->stages)
     programs.push_back(stage.programs);
-  result.prices = priceStages(realized->module.get(), target, machine);
-  result.predicted =
-      predictStages(result.prices, programs, traffic, target, machine);
+  if (realized->plan.vendor) {
+    // Not by the proof that planned the call.
+    for (const RealizedStage &stage : realized->stages)
+      if (Result<void> same =
+              checkVendorCall(realized->module.get(), stage.symbol, *analysis);
+          !same)
+        return same.error();
+    // What a library's code costs is not known.
+    result.prices.resize(programs.size());
+    result.predicted.resize(programs.size());
+  } else {
+    result.prices = priceStages(realized->module.get(), target, machine);
+    result.predicted =
+        predictStages(result.prices, programs, traffic, target, machine);
+  }
 
   // LLVM IR and machine code.
   CodegenOptions options;

@@ -235,6 +235,14 @@ Result<void> checkHonoured(const SavedPlan &saved, const Plan &plan,
   if (saved.stages.size() > plan.stages.size())
     return wrong(fmt::format("stages: found {}, expected {}",
                              saved.stages.size(), plan.stages.size()));
+  if (plan.vendor && std::any_of(saved.stages.begin(), saved.stages.end(),
+                                 [](const SavedStage &stage) {
+                                   return !stage.nests.empty() ||
+                                          !stage.grid.value_or("").empty();
+                                 }))
+    return wrong(fmt::format("vendor: found {}, and stages of compiled loops; "
+                             "leave out one of them",
+                             name(plan.vendor->library)));
   if (plan.passes == Passes::Joined &&
       std::none_of(plan.stages.begin(), plan.stages.end(),
                    [](const StagePlan &stage) {

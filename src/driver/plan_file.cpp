@@ -48,6 +48,10 @@ constexpr std::pair<Prefetch, const char *> prefetches[] = {
     {Prefetch::None, "none"},
     {Prefetch::Inputs, "inputs"},
     {Prefetch::InputsAndOutputs, "inputs and outputs"}};
+constexpr std::pair<Vendor, const char *> vendors[] = {
+    {Vendor::None, "none"},
+    {Vendor::Cblas, "cblas"},
+    {Vendor::OneDnn, "onednn"}};
 constexpr std::pair<Edges, const char *> edgesNames[] = {
     {Edges::Checked, "checked"}, {Edges::Apart, "apart"}};
 
@@ -312,7 +316,7 @@ public:
     Fields fields(json, "",
                   {"schema", "schema_version", "kernel", "kernel_hash",
                    "target", "alias", "tunables", "extents", "tuned", "keeping",
-                   "passes", "stages"},
+                   "passes", "vendor", "stages"},
                   problem);
     if (std::optional<std::string> schema = fields.text("schema", true);
         schema && *schema != schemaName)
@@ -324,6 +328,8 @@ public:
       plan.choices.keeping = *keeping;
     if (std::optional<Passes> passes = fields.choice("passes", passesNames))
       plan.choices.passes = *passes;
+    if (std::optional<Vendor> vendor = fields.choice("vendor", vendors))
+      plan.choices.vendor = *vendor;
     fields.list("stages", [&](const Json &stage, std::string where) {
       readStage(stage, where);
     });
@@ -447,6 +453,8 @@ std::string writePlan(const Plan &plan, const PlanSubject &subject,
         {"seconds", tuned->seconds},   {"noise", tuned->noise}};
   json["keeping"] = name(plan.keeping);
   json["passes"] = name(plan.passes);
+  if (plan.vendor)
+    json["vendor"] = name(plan.vendor->library);
   json["stages"] = Json::array();
   std::set<int64_t> seen;
   for (const StagePlan &stage : plan.stages) {

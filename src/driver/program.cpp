@@ -17,6 +17,7 @@
 #include "dsl/trace.h"
 #include "interp/interpreter.h"
 #include "realize/cpu/realize.h"
+#include "runtime/host/vendor_library.h"
 #include "support/launch_errors.h"
 #include "tessera/pool.h"
 
@@ -262,6 +263,9 @@ withTunables(Program::State &state, const CompileRequest &request,
   OwningOpRef<ModuleOp> own;
   if (!state.source || state.tunables.empty())
     return own;
+  // A library has its own blocks.
+  if (request.vendor != Vendor::None && !request.savedPlan)
+    return own;
   if (!request.savedPlan) {
     std::optional<TunableChoice> choice = chooseTunables(
         *state.source, state.options, state.tunables, state.context, request);
@@ -309,9 +313,22 @@ Result<CompiledKernel> Program::compile(const CompileRequest &given) const {
 
   auto start = std::chrono::steady_clock::now();
   std::shared_ptr<LoadedObject> code;
+  std::shared_ptr<VendorLibrary> vendor;
   if (hostRuns(request.isa)) {
+    ExternalFunctions functions;
+    if (const std::optional<VendorCall> &call = compiled->plan.vendor) {
+      Result<std::shared_ptr<VendorLibrary>> opened =
+          VendorLibrary::open(call->library);
+      if (!opened)
+        return opened.error();
+      vendor = *opened;
+      Result<void *> function = vendor->find(call->function);
+      if (!function)
+        return function.error();
+      functions.emplace_back(call->function, *function);
+    }
     Result<std::shared_ptr<LoadedObject>> loaded =
-        loadObject(compiled->object, state->name);
+        loadObject(compiled->object, state->name, functions);
     if (!loaded)
       return loaded.error();
     code = *loaded;
@@ -321,6 +338,7 @@ Result<CompiledKernel> Program::compile(const CompileRequest &given) const {
   info.alias = request.alias;
   info.checks = compiled->checks;
   info.code = code;
+  info.vendor = vendor;
   info.command = request.command;
   for (Stage stage : compiled->stages) {
     if (code) {

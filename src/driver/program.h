@@ -15,6 +15,7 @@
 #define TESSERA_DRIVER_PROGRAM_H
 
 #include "interp/options.h"
+#include "support/vendor.h"
 #include "target/target.h"
 #include "tessera/dsl/kernel.h"
 #include "tessera/executable.h"
@@ -77,6 +78,9 @@ struct CompileRequest {
   /// A saved plan to apply instead of searching one. What cannot be applied is
   /// an error.
   std::optional<PlanText> savedPlan;
+  /// A library that the whole kernel is handed to. Where it is not proved to be
+  /// what the library computes, an error.
+  Vendor vendor = Vendor::None;
   /// Where no plan is given, take a tuned one if there is one
   /// (driver/plan_store.h).
   bool useTunedPlans = true;

@@ -13,6 +13,7 @@
 
 #include "driver/object_facts.h"
 #include "driver/remarks.h"
+#include "runtime/host/vendor_library.h"
 
 #include "nlohmann/json.hpp"
 #include "llvm/ADT/StringSet.h"
@@ -205,6 +206,7 @@ private:
     result["target"] = compiled.plan.target;
     result["summary"] = compiled.plan.summary();
     result["source"] = compiled.planSource;
+    result["vendor"] = vendor();
     result["alias"] = name(compiled.plan.alias);
     result["tile_shape"] = shapes;
     result["vector_width"] = width;
@@ -249,6 +251,35 @@ private:
     }
     if (result.empty() && !compiled.subject.tunables.empty())
       add(compiled.subject.tunables, "given");
+    return result;
+  }
+
+  /// The call that the kernel is; null where it is compiled.
+  Json vendor() const {
+    if (!compiled.plan.vendor)
+      return nullptr;
+    const VendorCall &call = *compiled.plan.vendor;
+    Json result{{"interface", name(call.library)},
+                {"library", nullptr},
+                {"function", call.function},
+                {"m", call.m},
+                {"n", call.n},
+                {"k", call.k},
+                {"alpha", call.alpha},
+                {"beta", VendorCall::beta},
+                {"batch", call.batch}};
+    if (info.vendor)
+      result["library"] = info.vendor->file();
+    for (const auto &[role, matrix] :
+         {std::pair("a", &call.a), {"b", &call.b}, {"c", &call.c}}) {
+      Json entry{{"array", matrix->name},
+                 {"transposed", matrix->transposed},
+                 {"leading_axis", nullptr},
+                 {"least_leading_dimension", matrix->leastLeading}};
+      if (matrix->leadingAxis >= 0)
+        entry["leading_axis"] = matrix->leadingAxis;
+      result[role] = std::move(entry);
+    }
     return result;
   }
 
@@ -486,11 +517,17 @@ private:
                          {"term", term},
                          {"seconds", 1e-9 * nanoseconds}});
     }
-    return {{"bytes_read", estimate.bytesRead},
-            {"bytes_written", estimate.bytesWritten},
-            {"flops", estimate.flops},
-            {"predicted_seconds", seconds},
-            {"predicted_terms", terms}};
+    Json result{{"bytes_read", estimate.bytesRead},
+                {"bytes_written", estimate.bytesWritten},
+                {"flops", estimate.flops},
+                {"predicted_seconds", seconds},
+                {"predicted_terms", terms}};
+    // What a library's code takes is not known.
+    if (compiled.plan.vendor) {
+      result["predicted_seconds"] = nullptr;
+      result["predicted_terms"] = Json::array();
+    }
+    return result;
   }
 
   const PipelineResult &compiled;

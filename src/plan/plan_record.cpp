@@ -55,8 +55,22 @@ std::string_view name(Passes passes) {
   return passes == Passes::Joined ? "joined" : "separate";
 }
 
+std::string VendorCall::summary() const {
+  std::string text = function + "(" + (a.transposed ? "T" : "N") + ", " +
+                     (b.transposed ? "T" : "N") + ", m " + std::to_string(m) +
+                     ", n " + std::to_string(n) + ", k " + std::to_string(k);
+  if (alpha != 1)
+    text += ", alpha -1";
+  text += ")";
+  for (int64_t extent : batch)
+    text += " x" + std::to_string(extent);
+  return text;
+}
+
 std::string Plan::summary() const {
   std::string text;
+  if (vendor)
+    return vendor->summary();
   for (const StagePlan &stage : stages) {
     if (!text.empty())
       text += " | ";

@@ -10,6 +10,7 @@
 
 #include "analysis/keeping.h"
 #include "analysis/passes.h"
+#include "support/vendor.h"
 #include "tessera/executable.h"
 
 #include <cstdint>
@@ -197,8 +198,43 @@ struct NestChoice {
   std::optional<TailForm> tail;
 };
 
+/// One matrix of a call to a library.
+struct VendorMatrix {
+  /// Of the kernel, and its name.
+  unsigned parameter = 0;
+  std::string name;
+  bool transposed = false;
+  /// The axis whose stride is the leading dimension, and the least that it may
+  /// be; -1 where there is one row, and any would do.
+  int leadingAxis = -1;
+  int64_t leastLeading = 1;
+  /// By loop of VendorCall::batch, the axis that moves with it; -1 for none.
+  std::vector<int> batchAxes;
+};
+
+/// A kernel as products of a library: c = alpha a b of row-major matrices, for
+/// each index of `batch`.
+struct VendorCall {
+  Vendor library = Vendor::None;
+  /// "cblas_sgemm", ...
+  std::string function;
+  bool isF64 = false;
+  int64_t m = 0, n = 0, k = 0;
+  /// 1 or -1.
+  double alpha = 1;
+  /// What stands in c is never read.
+  static constexpr double beta = 0;
+  VendorMatrix a, b, c;
+  std::vector<int64_t> batch;
+
+  /// "cblas_sgemm(N, T, m 64, n 32, k 128)".
+  std::string summary() const;
+};
+
 /// Decisions for a kernel that a saved plan or the search fixes.
 struct PlanChoices {
+  /// The library that the whole kernel is handed to.
+  Vendor vendor = Vendor::None;
   Keeping keeping = Keeping::All;
   Passes passes = Passes::Separate;
   /// By NestPlan::id.
@@ -230,6 +266,8 @@ struct Plan {
   std::string target;
   AliasMode alias = AliasMode::Disjoint;
   std::vector<StagePlan> stages;
+  /// The call that the kernel is, if it is handed to a library.
+  std::optional<VendorCall> vendor;
   Keeping keeping = Keeping::All;
   Passes passes = Passes::Separate;
   std::vector<PlanCandidate> candidates;

@@ -224,6 +224,7 @@ CompileRequest CompiledOperator::State::compileRequest() const {
   compile.machine = request.machine;
   compile.savedPlan = request.savedPlan;
   compile.useTunedPlans = request.useTunedPlans;
+  compile.vendor = request.vendor;
   compile.isa = request.isa;
   compile.threads = request.threads;
   compile.validate = request.validate;
@@ -276,6 +277,8 @@ std::string CompiledOperator::State::command() const {
                                            : " --tier default";
   if (!request.validate)
     line += " --no-validate";
+  if (request.vendor != Vendor::None)
+    line += fmt::format(" --vendor {}", name(request.vendor));
   if (request.savedPlan)
     line += " --plan " + shellWord(request.savedPlan->name);
   for (const auto &[name, file] : request.inputFiles)

@@ -79,6 +79,8 @@ struct RunRequest {
   const Machine *machine = nullptr;
   std::optional<PlanText> savedPlan = {};
   bool useTunedPlans = true;
+  /// A library that the whole kernel is handed to (driver/program.h).
+  Vendor vendor = Vendor::None;
   /// Strides of an array in elements, by name; absent ones are dense.
   std::map<std::string, std::vector<int64_t>, std::less<>> strides = {};
   /// Outputs that are the same memory as an input: output name to input name.

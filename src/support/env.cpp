@@ -25,7 +25,7 @@ namespace tessera::support {
 
 namespace {
 
-constexpr std::array<EnvEntry, 12> table = {{
+constexpr std::array<EnvEntry, 13> table = {{
     {EnvVariable::Log, "TESSERA_LOG", "0 or 1",
      "prints one line per launch to standard error, in the form of a command "
      "that repeats it; off when unset",
@@ -56,6 +56,10 @@ constexpr std::array<EnvEntry, 12> table = {{
     {EnvVariable::PlanDir, "TESSERA_PLAN_DIR", "a directory, or off",
      "where tessera tune keeps plans and compilations find them; off for "
      "nowhere; tessera/plans in $XDG_CACHE_HOME or ~/.cache when unset",
+     EnvKind::Name},
+    {EnvVariable::VendorLibrary, "TESSERA_VENDOR_LIBRARY", "a shared library",
+     "the library that --vendor calls; when unset, the first that is there of "
+     "OpenBLAS and BLIS, or of the versions of oneDNN",
      EnvKind::Name},
     {EnvVariable::BenchDir, "TESSERA_BENCH_DIR", "a directory",
      "where tessera bench finds suites, instead of beside the program or in "

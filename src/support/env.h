@@ -35,6 +35,7 @@ enum class EnvVariable {
   PerfMap,
   Calibration,
   PlanDir,
+  VendorLibrary,
   BenchDir,
   PeersDir,
   BenchReply,

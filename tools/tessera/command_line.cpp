@@ -373,6 +373,14 @@ void addPlanOption(CLI::App &verb, CommonOptions &options) {
       ->type_name("FILE");
 }
 
+void addVendorOption(CLI::App &verb, CommonOptions &options) {
+  verb.add_option("--vendor", options.vendor,
+                  "hand the whole kernel to a library; an error where it is "
+                  "not proved to be a product that the library offers "
+                  "(default none)")
+      ->type_name("none|cblas|onednn");
+}
+
 void addThreadsOption(CLI::App &verb, CommonOptions &options,
                       const std::string &help) {
   verb.add_option("--threads", options.threads,
@@ -490,6 +498,18 @@ Result<Subject> makeSubject(const CommonOptions &options,
                  fmt::format("{}: the interpreter has no plan, "
                              "expected --target cpu",
                              options.plan.empty() ? "--save-plan" : "--plan"));
+  if (!options.vendor.empty()) {
+    Result<Vendor> vendor = parseVendor(options.vendor);
+    if (!vendor) {
+      Error error = vendor.error();
+      error.message = "--vendor: " + error.message;
+      return error;
+    }
+    if (*vendor != Vendor::None && *backend == session::Backend::Interpreter)
+      return usage("vendor", "--vendor: the interpreter calls no library, "
+                             "expected --target cpu");
+    request.vendor = *vendor;
+  }
   if (!options.plan.empty()) {
     Result<PlanText> plan = readPlanText(options.plan);
     if (!plan) {

@@ -53,6 +53,7 @@ struct CommonOptions {
   std::string plan;
   std::string savePlan;
   std::string threads;
+  std::string vendor;
   bool validate = false;
 };
 
@@ -83,6 +84,8 @@ void addCompileOnlyOptions(CLI::App &verb, CommonOptions &options,
 /// Adds --plan to a verb, and --save-plan.
 void addPlanOption(CLI::App &verb, CommonOptions &options);
 void addSavePlanOption(CLI::App &verb, CommonOptions &options);
+/// Adds --vendor to a verb.
+void addVendorOption(CLI::App &verb, CommonOptions &options);
 
 /// Adds --threads to a verb.
 void addThreadsOption(CLI::App &verb, CommonOptions &options,

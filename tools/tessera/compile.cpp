@@ -131,6 +131,7 @@ Action addCompile(CLI::App &app) {
       ->required();
   addThreadsOption(*verb, options->common, "threads to plan for");
   addPlanOption(*verb, options->common);
+  addVendorOption(*verb, options->common);
   addSavePlanOption(*verb, options->common);
   verb->footer("Example:\n"
                "  tessera compile softmax --dims rows=64,cols=1000 --isa avx2 "

@@ -71,10 +71,13 @@ public:
     line(0, "plan     {}", text(plan["summary"]));
     if (std::string from = origin(text(plan["source"])); !from.empty())
       line(1, "{}", from);
+    if (!plan["vendor"].is_null())
+      addVendor(plan["vendor"]);
     for (const Json &candidate : plan["tunables"])
       addTunables(candidate);
-    for (const Json &stage : plan["stages"])
-      addStage(stage);
+    if (plan["vendor"].is_null())
+      for (const Json &stage : plan["stages"])
+        addStage(stage);
     addCandidates();
     addLoops();
     addMachine();
@@ -119,6 +122,26 @@ private:
             Values &&...values) {
     page += std::string(indent * 2, ' ') +
             fmt::format(form, std::forward<Values>(values)...) + "\n";
+  }
+
+  void addVendor(const Json &vendor) {
+    line(0, "vendor   {}: the whole kernel is {} of {}",
+         text(vendor["interface"]), text(vendor["function"]),
+         vendor["library"].is_null() ? "a library that is linked later"
+                                     : text(vendor["library"]));
+    for (const char *role : {"a", "b", "c"}) {
+      const Json &matrix = vendor[role];
+      line(1, "{} is '{}'{}, {}", role, text(matrix["array"]),
+           matrix["transposed"].get<bool>() ? " transposed" : "",
+           matrix["leading_axis"].is_null()
+               ? "of one row"
+               : fmt::format("leading dimension: the stride of axis {}, at "
+                             "least {}",
+                             text(matrix["leading_axis"]),
+                             text(matrix["least_leading_dimension"])));
+    }
+    line(1, "proved from the kernel's subscripts, and checked in the emitted "
+            "code; what the library takes is not predicted");
   }
 
   void addTunables(const Json &candidate) {
@@ -224,6 +247,11 @@ private:
 
   void addWork() {
     const Json &work = report["work"];
+    if (!report["plan"]["vendor"].is_null())
+      return line(0,
+                  "work     {} bytes read, {} bytes written, {:.4g} operations",
+                  text(work["bytes_read"]), text(work["bytes_written"]),
+                  work["flops"].get<double>());
     line(0,
          "work     {} bytes read, {} bytes written, {:.4g} operations, "
          "predicted {} on one thread",
@@ -240,6 +268,9 @@ private:
     if (measured.is_null())
       return;
     double seconds = measured["seconds"].get<double>();
+    if (!report["plan"]["vendor"].is_null())
+      return line(0, "measured {} on one thread (median of {} prepared calls)",
+                  timeText(seconds), text(measured["runs"]));
     double predicted = report["work"]["predicted_seconds"].get<double>();
     line(0,
          "measured {} on one thread (median of {} prepared calls), {:.2f} of "

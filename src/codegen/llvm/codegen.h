@@ -21,6 +21,8 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace tessera {
 
@@ -59,10 +61,14 @@ public:
   virtual void *lookup(const std::string &symbol) = 0;
 };
 
+/// Functions outside of an object that it calls: symbol and address.
+using ExternalFunctions = std::vector<std::pair<std::string, void *>>;
+
 /// Loads an object under a name for messages. Its symbols are made known to
 /// gdb, and to perf when TESSERA_PERF asks for it.
-Result<std::shared_ptr<LoadedObject>> loadObject(const std::string &object,
-                                                 const std::string &name);
+Result<std::shared_ptr<LoadedObject>>
+loadObject(const std::string &object, const std::string &name,
+           const ExternalFunctions &functions = {});
 
 } // namespace tessera
 

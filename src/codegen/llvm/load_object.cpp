@@ -134,8 +134,9 @@ void writePerfMap(const std::string &object, LoadedObject &loaded) {
 
 } // namespace
 
-Result<std::shared_ptr<LoadedObject>> loadObject(const std::string &object,
-                                                 const std::string &name) {
+Result<std::shared_ptr<LoadedObject>>
+loadObject(const std::string &object, const std::string &name,
+           const ExternalFunctions &functions) {
   static std::atomic<uint64_t> serial = 0;
   Result<Linker *> linker = Linker::get();
   if (!linker)
@@ -152,6 +153,15 @@ Result<std::shared_ptr<LoadedObject>> loadObject(const std::string &object,
   if (!library)
     return fail(library.takeError());
   auto loaded = std::make_shared<LoadedInLibrary>(jit, *library);
+  llvm::orc::SymbolMap symbols;
+  for (const auto &[symbol, address] : functions)
+    symbols[jit.mangleAndIntern(symbol)] = {
+        llvm::orc::ExecutorAddr::fromPtr(address),
+        llvm::JITSymbolFlags::Exported | llvm::JITSymbolFlags::Callable};
+  if (!symbols.empty())
+    if (auto error =
+            library->define(llvm::orc::absoluteSymbols(std::move(symbols))))
+      return fail(std::move(error));
   // Functions of the C math library may be referenced on old targets.
   auto process = llvm::orc::DynamicLibrarySearchGenerator::GetForCurrentProcess(
       jit.getDataLayout().getGlobalPrefix());

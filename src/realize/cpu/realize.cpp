@@ -7,8 +7,10 @@
 
 #include "realize/cpu/realize.h"
 
+#include "plan/plan_product.h"
 #include "realize/cpu/pin_check.h"
 #include "realize/cpu/realizer.h"
+#include "realize/cpu/vendor.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -34,6 +36,8 @@ public:
   }
 
   Result<RealizedKernel> run(const RealizeOptions &options) {
+    if (planning.choices.vendor != Vendor::None)
+      return runVendor();
     Block &body = kernel.getBody().front();
     SmallVector<tile::ParallelOp> grids(body.getOps<tile::ParallelOp>());
     if (!canSplit(body))
@@ -63,6 +67,26 @@ public:
   }
 
 private:
+  /// The kernel as one program that calls a library.
+  Result<RealizedKernel> runVendor() {
+    Result<VendorCall> call = proveProduct(analysis, planning.choices.vendor);
+    if (!call)
+      return call.error();
+    const std::string symbol = kernel.getSymName().str() + "_stage0";
+    func::FuncOp function = makeBody(symbol);
+    emitVendorCall(result.module.get(), function, *call, kernel, target,
+                   result.checks);
+    emitEntry(symbol, function);
+    StagePlan stage;
+    stage.order.reasons.push_back(
+        {"vendor.product", "the kernel is proved to be products of a library, "
+                           "which was asked for"});
+    result.plan.stages.push_back(std::move(stage));
+    result.plan.vendor = std::move(*call);
+    result.stages.push_back({symbol, 1, 0});
+    return std::move(result);
+  }
+
   /// A pinned vector axis must have been used somewhere.
   Result<void> checkVectorAxis() {
     const Pins &pins = planning.pins;
@@ -156,19 +180,27 @@ private:
     return hasGrid;
   }
 
-  std::optional<Error> emitStage(const std::string &symbol, size_t number,
-                                 tile::ParallelOp grid, bool checksOnly) {
-    Location loc = kernel.getLoc();
+  /// A function with the parameters of a stage and an empty body.
+  func::FuncOp makeBody(const std::string &symbol) {
     MLIRContext *context = builder.getContext();
     Type ptr = LLVM::LLVMPointerType::get(context);
     Type i32 = builder.getI32Type(), i64 = builder.getI64Type();
     auto type = builder.getFunctionType({ptr, ptr, ptr, i64, i64, ptr}, {i32});
     builder.setInsertionPointToEnd(result.module->getBody());
-    auto function = builder.create<func::FuncOp>(loc, symbol + "_body", type);
+    auto function =
+        builder.create<func::FuncOp>(kernel.getLoc(), symbol + "_body", type);
     function->setAttr("llvm.linkage",
                       LLVM::LinkageAttr::get(context, LLVM::Linkage::Internal));
-    Block *entry = function.addEntryBlock();
-    builder.setInsertionPointToStart(entry);
+    function.addEntryBlock();
+    return function;
+  }
+
+  std::optional<Error> emitStage(const std::string &symbol, size_t number,
+                                 tile::ParallelOp grid, bool checksOnly) {
+    Location loc = kernel.getLoc();
+    Type i32 = builder.getI32Type();
+    func::FuncOp function = makeBody(symbol);
+    builder.setInsertionPointToStart(&function.front());
 
     Realizer realizer(planning, number, builder, loc, checksOnly);
     realizer.checks = result.checks;

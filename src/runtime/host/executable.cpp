@@ -14,6 +14,7 @@
 
 #include "runtime/cpu/dispatch.h"
 #include "runtime/host/arguments.h"
+#include "runtime/host/vendor_library.h"
 #include "support/env.h"
 #include "support/inline_vector.h"
 #include "support/timing.h"
@@ -42,6 +43,8 @@ constexpr int64_t keptScratchBytes = int64_t{64} << 20;
 struct LaunchPlan {
   TaskPool *pool = nullptr;
   int threads = 1;
+  /// Those of a vendor's library.
+  int vendorThreads = 1;
   support::InlineVector<Grain, 8> grains;
   int64_t scratchStride = 0;
   int64_t scratchBytes = 0;
@@ -68,6 +71,12 @@ Result<void> planLaunch(const ExecutableInfo &info,
     available = plan.pool->threads();
     if (options.threads > 0)
       available = std::min(available, options.threads);
+  }
+  if (info.vendor && options.threads != 1) {
+    plan.vendorThreads =
+        (options.pool ? *options.pool : defaultTaskPool()).threads();
+    if (options.threads > 0)
+      plan.vendorThreads = std::min(plan.vendorThreads, options.threads);
   }
   for (const Stage &stage : info.stages) {
     if (!stage.entry && stage.programs > 0)
@@ -120,8 +129,12 @@ Result<void> runStages(const ExecutableInfo &info, const LaunchPlan &plan,
   arguments.scratch = static_cast<unsigned char *>(scratch);
   arguments.scratchStride = plan.scratchStride;
   for (size_t i = 0; i < info.stages.size(); ++i) {
+    auto run = [&] {
+      return runtime::runStage(info.stages[i], arguments, plan.grains[i],
+                               plan.pool);
+    };
     const int32_t status =
-        runtime::runStage(info.stages[i], arguments, plan.grains[i], plan.pool);
+        info.vendor ? info.vendor->run(plan.vendorThreads, run) : run();
     if (status != 0)
       return checkError(info, info.stages[i], status);
   }
