@@ -19,6 +19,7 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 namespace tessera {
 
@@ -36,6 +37,10 @@ struct CompileOptions {
   /// kernel. An error where the kernel is not proved to be a product that it
   /// offers, or the library is not installed (docs/howto/vendor.md).
   std::string vendor = "none";
+  /// Arrays, by name, that launches take as Executable::pack makes them: the
+  /// weights of many products. An error where the kernel does not read one so
+  /// that it can be packed.
+  std::vector<std::string> prepacked;
 };
 
 /// Compiles `kernel` for arguments of these shapes, strides and overlaps; their

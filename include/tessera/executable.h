@@ -66,6 +66,23 @@ struct ViewParameter {
   std::vector<int64_t> extents;
   /// Per axis: true when the compiled code assumes a stride of one element.
   std::vector<bool> unitStride;
+  /// Whether a launch takes what Executable::pack made of the array instead.
+  bool packed = false;
+};
+
+/// How an executable packs an array that it takes packed.
+struct PackedParameter {
+  /// Its place among the parameters.
+  size_t parameter = 0;
+  /// What packs: one program per panel. Of `data` it reads the array's entry,
+  /// and after those of all views one more, where the panels go.
+  Stage stage;
+  int64_t panels = 0;
+  /// From one panel to the next.
+  int64_t panelBytes = 0;
+  /// Tells the layout: equal for executables of equal kernels, extents and
+  /// plans.
+  std::string tag;
 };
 
 /// What the executable accepts for one scalar parameter.
@@ -106,6 +123,8 @@ struct ExecutableInfo {
   std::vector<Parameter> parameters;
   /// In the order in which they run.
   std::vector<Stage> stages;
+  /// The arrays that are taken packed.
+  std::vector<PackedParameter> packs;
   AliasMode alias = AliasMode::Disjoint;
   /// Messages of the checks a stage can report, by number minus one.
   std::vector<Error> checks;
@@ -119,11 +138,24 @@ struct ExecutableInfo {
   std::string command;
 };
 
-/// One argument of a launch, in parameter order: a view or a scalar. An
-/// integer given for a floating parameter is converted; the reverse is an
-/// error unless the value is integral. Scalars with a default may be left out
-/// at the end of the list.
-using Argument = std::variant<TensorRef, double, int64_t>;
+struct PackedArray;
+
+/// An array in the layout that one executable reads it in (Executable::pack).
+/// It owns its memory, which copies share; a default one has none.
+class Packed {
+public:
+  Packed() = default;
+  /// Of its memory; 0 for none.
+  int64_t bytes() const;
+
+  std::shared_ptr<const PackedArray> array;
+};
+
+/// One argument of a launch, in parameter order: a view or a scalar, or a
+/// packed array for a view that the executable takes so. An integer given for a
+/// floating parameter is converted; the reverse is an error unless the value is
+/// integral. Scalars with a default may be left out at the end of the list.
+using Argument = std::variant<TensorRef, double, int64_t, Packed>;
 
 /// What a launch may decide. Everything has a default.
 struct LaunchOptions {
@@ -159,6 +191,14 @@ public:
   /// extents that nothing bounds.
   Result<PreparedLaunch> prepare(std::span<const Argument> arguments,
                                  const LaunchOptions &options = {}) const;
+
+  /// Brings an array into the layout that the executable reads it in, for any
+  /// number of launches: parameter `name` was among CompileOptions::prepacked.
+  /// The array itself is no longer needed afterwards, and later changes of it
+  /// have no effect. Fails with a Launch error for an array that launch() would
+  /// not take.
+  Result<Packed> pack(std::string_view name, const TensorRef &array,
+                      const LaunchOptions &options = {}) const;
 
 private:
   std::shared_ptr<const ExecutableInfo> shared;

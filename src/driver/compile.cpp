@@ -74,6 +74,8 @@ std::string shapeKey(std::span<const Argument> arguments,
                      const CompileRequest &request) {
   std::ostringstream key;
   key << int(request.isa) << request.validate << int(request.vendor);
+  for (const std::string &name : request.prepacked)
+    key << ';' << name;
   std::vector<const TensorRef *> views;
   for (const Argument &argument : arguments) {
     key << '|';
@@ -134,6 +136,7 @@ Result<Executable> compile(const Kernel &kernel,
   CompileRequest request;
   request.isa = *isa;
   request.vendor = *vendor;
+  request.prepacked = options.prepacked;
   request.validate = options.validate;
 
   std::shared_ptr<Entry> entry =

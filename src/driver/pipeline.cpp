@@ -166,6 +166,13 @@ static PlanSubject subjectOf(tile::KernelOp kernel, const Target &target,
   return subject;
 }
 
+/// What the request fixes of every plan.
+static PlanChoices startOf(const CompileRequest &request) {
+  PlanChoices start;
+  start.prepacked.insert(request.prepacked.begin(), request.prepacked.end());
+  return start;
+}
+
 Result<PipelineResult> compileForCpu(tile::KernelOp kernel,
                                      const CompileRequest &given) {
   const CompileRequest request = withDumps(given, kernel.getSymName().str());
@@ -255,6 +262,14 @@ Result<PipelineResult> compileForCpu(tile::KernelOp kernel,
     Result<SavedPlan> saved = readPlan(*request.savedPlan);
     if (!saved)
       return saved.error();
+    if (PlanChoices asked = startOf(request);
+        !asked.prepacked.empty() && asked.prepacked != saved->choices.prepacked)
+      return Error{ErrorFamily::Usage,
+                   "usage.prepacked",
+                   "plan '" + saved->name +
+                       "' has other prepacked arrays than those that are "
+                       "asked for; leave out one of them",
+                   {}};
     if (Result<void> fits = checkSubject(*saved, result.subject); !fits)
       return fits.error();
     if (request.vendor != Vendor::None &&
@@ -271,7 +286,7 @@ Result<PipelineResult> compileForCpu(tile::KernelOp kernel,
       return made.error();
     realized = std::move(*made);
     result.planSource = "file";
-  } else if (request.useTunedPlans) {
+  } else if (request.useTunedPlans && request.prepacked.empty()) {
     if (std::optional<SavedPlan> tuned = findTunedPlan(result.subject)) {
       if (Result<RealizedKernel> made = realizeSaved(*tuned)) {
         realized = std::move(*made);
@@ -285,7 +300,7 @@ Result<PipelineResult> compileForCpu(tile::KernelOp kernel,
     Result<SearchResult> found = step("search", [&] {
       return searchPlan({kernel, target, machine, *pins, request.alias,
                          request.extents, StrideFacts{request.unitStride},
-                         traffic});
+                         traffic, startOf(request)});
     });
     if (!found)
       return found.error();
@@ -350,6 +365,17 @@ Result<PipelineResult> compileForCpu(tile::KernelOp kernel,
 
   result.object = std::move(generated->object);
   result.plan = std::move(realized->plan);
+  for (const RealizedPack &pack : realized->packs) {
+    // Reading and writing at the pace of memory.
+    const double nanoseconds = double(pack.panelBytes) * 0.2;
+    result.packs.push_back(
+        {pack.parameter,
+         {nullptr, pack.stage.symbol, pack.stage.programs,
+          pack.stage.scratchBytes, nanoseconds},
+         pack.stage.programs,
+         pack.panelBytes,
+         support::hashBytes(writePlan(result.plan, result.subject)).hex()});
+  }
   result.checks = std::move(realized->checks);
   result.plan.candidates = std::move(candidates);
   for (size_t i = 0; i < realized->stages.size(); ++i) {

@@ -37,6 +37,8 @@ struct PipelineResult {
   /// CompiledKernel::planSource.
   std::string planSource;
   std::vector<Stage> stages;
+  /// The functions that pack arrays, without code.
+  std::vector<PackedParameter> packs;
   std::vector<Error> checks;
   int64_t multiplyAdds = 0;
   /// By stage: its price and its predicted time.

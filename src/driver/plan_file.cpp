@@ -316,7 +316,7 @@ public:
     Fields fields(json, "",
                   {"schema", "schema_version", "kernel", "kernel_hash",
                    "target", "alias", "tunables", "extents", "tuned", "keeping",
-                   "passes", "vendor", "stages"},
+                   "passes", "vendor", "prepacked", "stages"},
                   problem);
     if (std::optional<std::string> schema = fields.text("schema", true);
         schema && *schema != schemaName)
@@ -330,6 +330,13 @@ public:
       plan.choices.passes = *passes;
     if (std::optional<Vendor> vendor = fields.choice("vendor", vendors))
       plan.choices.vendor = *vendor;
+    fields.list("prepacked", [&](const Json &name, const std::string &where) {
+      if (name.is_string())
+        plan.choices.prepacked.insert(name.get<std::string>());
+      else if (problem.empty())
+        problem =
+            fmt::format("{}: found {}, expected a string", where, shown(name));
+    });
     fields.list("stages", [&](const Json &stage, std::string where) {
       readStage(stage, where);
     });
@@ -455,6 +462,8 @@ std::string writePlan(const Plan &plan, const PlanSubject &subject,
   json["passes"] = name(plan.passes);
   if (plan.vendor)
     json["vendor"] = name(plan.vendor->library);
+  for (const PrepackedPlan &packed : plan.prepacked)
+    json["prepacked"].push_back(packed.name);
   json["stages"] = Json::array();
   std::set<int64_t> seen;
   for (const StagePlan &stage : plan.stages) {

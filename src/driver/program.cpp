@@ -295,6 +295,26 @@ Result<CompiledKernel> Program::compile(const CompileRequest &given) const {
   CompileRequest &request = *complete;
   if (request.threads <= 0)
     request.threads = defaultTaskPool().threads();
+  for (const std::string &name : request.prepacked) {
+    auto known = llvm::find_if(
+        state->parameters, [&](const ProgramParameter &parameter) {
+          return parameter.isView && parameter.name == name;
+        });
+    if (known == state->parameters.end() || known->isStored)
+      return Error{ErrorFamily::Usage,
+                   "usage.prepacked",
+                   "'" + name +
+                       "' is to be prepacked, expected an array that "
+                       "kernel '" +
+                       state->name + "' reads",
+                   {}};
+  }
+  if (request.vendor != Vendor::None && !request.prepacked.empty())
+    return Error{ErrorFamily::Usage,
+                 "usage.prepacked",
+                 "a library is asked for, which takes no prepacked arrays; "
+                 "leave out one of them",
+                 {}};
   std::vector<TunableCandidate> tunables;
   Result<OwningOpRef<ModuleOp>> tuned = withTunables(*state, request, tunables);
   if (!tuned)
@@ -352,15 +372,31 @@ Result<CompiledKernel> Program::compile(const CompileRequest &given) const {
     }
     info.stages.push_back(stage);
   }
+  for (PackedParameter pack : compiled->packs) {
+    if (code)
+      pack.stage.entry =
+          reinterpret_cast<StageEntry>(code->lookup(pack.stage.symbol));
+    if (code && !pack.stage.entry)
+      return Error{ErrorFamily::Internal,
+                   "codegen.symbol",
+                   "the generated object does not define '" +
+                       pack.stage.symbol + "'",
+                   {}};
+    info.packs.push_back(std::move(pack));
+  }
   compiled->times.push_back(
       {"load",
        std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
            .count()});
   for (auto [number, parameter] : llvm::enumerate(state->parameters)) {
     if (parameter.isView)
-      info.parameters.push_back(
-          ViewParameter{parameter.name, parameter.dtype, parameter.writable,
-                        request.extents[number], request.unitStride[number]});
+      info.parameters.push_back(ViewParameter{
+          parameter.name, parameter.dtype, parameter.writable,
+          request.extents[number], request.unitStride[number],
+          llvm::any_of(info.packs,
+                       [number = number](const PackedParameter &pack) {
+                         return pack.parameter == number;
+                       })});
     else
       info.parameters.push_back(ScalarParameter{parameter.name, parameter.dtype,
                                                 parameter.hasDefault,

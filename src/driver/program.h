@@ -81,6 +81,9 @@ struct CompileRequest {
   /// A library that the whole kernel is handed to. Where it is not proved to be
   /// what the library computes, an error.
   Vendor vendor = Vendor::None;
+  /// Arrays that the caller packs, by name: launches take what
+  /// Executable::pack makes of them.
+  std::vector<std::string> prepacked;
   /// Where no plan is given, take a tuned one if there is one
   /// (driver/plan_store.h).
   bool useTunedPlans = true;

@@ -207,6 +207,16 @@ private:
     result["summary"] = compiled.plan.summary();
     result["source"] = compiled.planSource;
     result["vendor"] = vendor();
+    result["prepacked"] = Json::array();
+    for (const PrepackedPlan &packed : compiled.plan.prepacked)
+      result["prepacked"].push_back(
+          {{"array", packed.name},
+           {"panels", packed.panels},
+           {"panels_over", packed.grid},
+           {"panel", packed.panel},
+           {"panel_bytes", packed.bytes},
+           {"panel_spacing", packed.spacing},
+           {"bytes", packed.panels * packed.spacing}});
     result["alias"] = name(compiled.plan.alias);
     result["tile_shape"] = shapes;
     result["vector_width"] = width;

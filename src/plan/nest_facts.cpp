@@ -137,7 +137,12 @@ AxisUse NestPlanner::useAlong(StringAttr dim) const {
                   analysis.strides.isUnit(access, axis);
       varies = true;
     }
-    if (varies)
+    if (varies && isPrepacked(access)) {
+      // Along the result, and along nothing else.
+      const bool isKept = llvm::is_contained(phase.kept, dim);
+      ++(isKept ? use.adjacent : use.apart);
+      use.apart += !isKept;
+    } else if (varies)
       ++(adjacent ? use.adjacent : use.apart);
   }
   for (const Buffer &buffer : buffers)

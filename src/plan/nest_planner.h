@@ -171,6 +171,16 @@ private:
   /// apart they displace each other in the caches.
   void choosePacking(int64_t uses);
 
+  /// The caller has copied the operand with the vectors.
+  void choosePrepacked();
+
+  /// Whether an access of the contraction is of an array that the caller packs,
+  /// vectors along any dimension of the result side by side.
+  bool isPrepacked(const Access &access) const;
+
+  /// Whether vectors along the dimension would be those of such an array.
+  bool takesPrepacked(mlir::StringAttr dim) const;
+
   /// Whether the elements of the reduced dimension can be done in blocks: the
   /// results between them lie in memory as they are.
   bool mayBlock() const;

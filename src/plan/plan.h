@@ -137,6 +137,11 @@ std::optional<llvm::SmallVector<unsigned>>
 sharedCoordinates(tile::ParallelOp grid, mlir::Value packed,
                   const KernelAnalysis &analysis);
 
+/// The load of an array that the caller packs, if a contraction's operand is
+/// its elements; null elsewhere.
+tile::LoadOp prepackedLoad(mlir::Value operand, const PlanChoices &choices,
+                           const KernelAnalysis &analysis);
+
 /// Decides whether the programs of stage `number` that touch no edge of an
 /// array have code of their own: where that was chosen, and there are such
 /// programs and others.

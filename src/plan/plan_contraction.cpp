@@ -198,6 +198,62 @@ void NestPlanner::choosePacking(int64_t uses) {
                              Twine(uses) + " times, from memory of their own");
 }
 
+tile::LoadOp prepackedLoad(Value operand, const PlanChoices &choices,
+                           const KernelAnalysis &analysis) {
+  if (choices.prepacked.empty())
+    return {};
+  while (auto transpose = operand.getDefiningOp<tile::TransposeOp>())
+    operand = transpose.getInput();
+  auto load = operand.getDefiningOp<tile::LoadOp>();
+  if (!load)
+    return {};
+  tile::KernelOp kernel = analysis.kernel;
+  StringRef name =
+      kernel.getArgName(cast<BlockArgument>(load.getView()).getArgNumber());
+  return choices.prepacked.count(name.str()) ? load : tile::LoadOp();
+}
+
+bool NestPlanner::isPrepacked(const Access &access) const {
+  if (planning.choices.prepacked.empty() || phase.roots.size() != 1)
+    return false;
+  auto contract = dyn_cast_or_null<tile::ContractOp>(phase.roots[0].op);
+  if (!contract)
+    return false;
+  return llvm::any_of(
+      ValueRange({contract.getLhs(), contract.getRhs()}), [&](Value operand) {
+        tile::LoadOp load = prepackedLoad(operand, planning.choices, analysis);
+        return load && load == access.op;
+      });
+}
+
+bool NestPlanner::takesPrepacked(StringAttr dim) const {
+  if (planning.choices.prepacked.empty() || phase.roots.size() != 1)
+    return false;
+  auto contract = dyn_cast_or_null<tile::ContractOp>(phase.roots[0].op);
+  if (!contract || !llvm::is_contained(phase.kept, dim))
+    return false;
+  auto varies = [&](Value operand) {
+    return llvm::is_contained(tile::getDims(operand.getType()), dim);
+  };
+  Value mine =
+      varies(contract.getRhs()) ? contract.getRhs() : contract.getLhs();
+  return varies(contract.getLhs()) != varies(contract.getRhs()) &&
+         prepackedLoad(mine, planning.choices, analysis);
+}
+
+void NestPlanner::choosePrepacked() {
+  if (!tiled)
+    return;
+  Value operand = tiled->getOperand(vectorOperand);
+  if (!prepackedLoad(operand, planning.choices, analysis) ||
+      analysis.phases.isMaterialized(operand) ||
+      !analysis.dims.elements(tile::getDims(operand.getType())))
+    return;
+  plan.packedOperand = vectorOperand;
+  plan.prepacked = true;
+  reason("pack.before", "the caller has copied it before the launch");
+}
+
 bool NestPlanner::mayBlock() const {
   if (!tiled || phase.reduced.size() != 1 ||
       tile::ContractOp(tiled).getOrder() == tile::Order::Right)

@@ -29,6 +29,7 @@ NestPlan NestPlanner::run() {
   chooseSquares();
   chooseUnroll();
   chooseTile();
+  choosePrepacked();
   chooseReducedBlock();
   chooseEpilogue();
   findJumps();
@@ -75,6 +76,9 @@ void NestPlanner::chooseVectorDim() {
     const RowsOfVectors rows = rowsOfVectors(dim);
     int64_t score = 2 + 4 * use.adjacent - 4 * use.apart +
                     3 * squares->turned(dim) + creditOfRows(rows);
+    // What the caller has packed is there to be read.
+    if (takesPrepacked(dim))
+      score += 64;
     use.adjacent += rows.copied;
     if (score > 0 && use.adjacent > 0)
       plan.alternatives.vectorDims.push_back(dim.getValue().str());

@@ -94,7 +94,10 @@ std::string Plan::summary() const {
                                    : "") +
             (nest.transposes ? " transposed" : "") +
             (nest.storesAround ? ", around the caches" : "") +
-            (nest.packedOperand >= 0 ? ", packed" : "") + ")";
+            (nest.prepacked            ? ", prepacked"
+             : nest.packedOperand >= 0 ? ", packed"
+                                       : "") +
+            ")";
     }
     if (stage.order.prefetch != Prefetch::None)
       text += "; prefetch " + std::string(name(stage.order.prefetch));

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -119,6 +120,8 @@ struct NestPlan {
   /// The operand of a contraction (0 or 1) that is first copied to memory of
   /// its own, its vectors side by side; -1 for none.
   int packedOperand = -1;
+  /// Whether the caller has copied it, before the launch.
+  bool prepacked = false;
   /// Coordinates of a contraction's reduced dimension that are done for all of
   /// its results before the next ones, so that what they read stays in the
   /// nearest cache; 0 for all.
@@ -231,10 +234,26 @@ struct VendorCall {
   std::string summary() const;
 };
 
+/// An array that the caller packs: panels one after another, each with the
+/// elements that programs share, vectors side by side.
+struct PrepackedPlan {
+  std::string name;
+  /// The grid's dimensions by which panels are numbered, row-major, and a
+  /// panel's own: "n_blocks", "k, n_block".
+  std::string grid;
+  std::string panel;
+  int64_t panels = 0;
+  /// Of one panel, and from one to the next.
+  int64_t bytes = 0;
+  int64_t spacing = 0;
+};
+
 /// Decisions for a kernel that a saved plan or the search fixes.
 struct PlanChoices {
   /// The library that the whole kernel is handed to.
   Vendor vendor = Vendor::None;
+  /// Names of arrays that the caller packs.
+  std::set<std::string> prepacked;
   Keeping keeping = Keeping::All;
   Passes passes = Passes::Separate;
   /// By NestPlan::id.
@@ -268,6 +287,7 @@ struct Plan {
   std::vector<StagePlan> stages;
   /// The call that the kernel is, if it is handed to a library.
   std::optional<VendorCall> vendor;
+  std::vector<PrepackedPlan> prepacked;
   Keeping keeping = Keeping::All;
   Passes passes = Passes::Separate;
   std::vector<PlanCandidate> candidates;

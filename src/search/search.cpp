@@ -79,12 +79,12 @@ public:
   explicit Search(const SearchInput &input) : input(input) {}
 
   Result<SearchResult> run() {
-    Result<Priced> base = price({}, "default");
+    Result<Priced> base = price(input.start, "default");
     if (!base) {
       // What does not fit the scratch memory may be evaluated again instead.
       Error first = base.error();
       for (Keeping keeping : {Keeping::Expensive, Keeping::Required}) {
-        PlanChoices choices;
+        PlanChoices choices = input.start;
         choices.keeping = keeping;
         if (!base)
           base = price(choices, whatOf(keeping));

@@ -37,6 +37,8 @@ struct SearchInput {
   StrideFacts strides;
   /// Of one call.
   Traffic traffic;
+  /// What every candidate has.
+  PlanChoices start = {};
 };
 
 struct SearchResult {

@@ -63,4 +63,19 @@ Placement::Placement(const std::vector<Argument> &originals)
   }
 }
 
+Result<std::vector<Argument>> packedArguments(const Executable &executable,
+                                              std::vector<Argument> arguments,
+                                              const LaunchOptions &options) {
+  for (const PackedParameter &pack : executable.info().packs) {
+    const auto &view =
+        std::get<ViewParameter>(executable.info().parameters[pack.parameter]);
+    Result<Packed> packed = executable.pack(
+        view.name, std::get<TensorRef>(arguments[pack.parameter]), options);
+    if (!packed)
+      return packed.error();
+    arguments[pack.parameter] = std::move(*packed);
+  }
+  return arguments;
+}
+
 } // namespace tessera::session

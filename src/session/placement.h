@@ -29,6 +29,11 @@ private:
   std::vector<char> memory;
 };
 
+/// The arguments of a launch, with what the executable takes packed packed.
+Result<std::vector<Argument>> packedArguments(const Executable &executable,
+                                              std::vector<Argument> arguments,
+                                              const LaunchOptions &options);
+
 } // namespace tessera::session
 
 #endif // TESSERA_SESSION_PLACEMENT_H

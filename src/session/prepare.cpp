@@ -225,6 +225,7 @@ CompileRequest CompiledOperator::State::compileRequest() const {
   compile.savedPlan = request.savedPlan;
   compile.useTunedPlans = request.useTunedPlans;
   compile.vendor = request.vendor;
+  compile.prepacked = request.prepacked;
   compile.isa = request.isa;
   compile.threads = request.threads;
   compile.validate = request.validate;
@@ -279,6 +280,8 @@ std::string CompiledOperator::State::command() const {
     line += " --no-validate";
   if (request.vendor != Vendor::None)
     line += fmt::format(" --vendor {}", name(request.vendor));
+  for (const std::string &array : request.prepacked)
+    line += " --prepacked " + array;
   if (request.savedPlan)
     line += " --plan " + shellWord(request.savedPlan->name);
   for (const auto &[name, file] : request.inputFiles)

@@ -50,8 +50,12 @@ CompiledOperator::State::race(const Kernels &kernels, double seconds,
   options.threads = 1;
   std::vector<Runner> runners;
   auto add = [&](const CompiledKernel &compiled) -> Result<void> {
+    Result<std::vector<Argument>> given =
+        packedArguments(compiled.executable, placed.arguments(), options);
+    if (!given)
+      return given.error();
     Result<PreparedLaunch> prepared =
-        compiled.executable.prepare(placed.arguments(), options);
+        compiled.executable.prepare(*given, options);
     if (!prepared)
       return prepared.error();
     runners.push_back({std::move(*prepared), 1, {}});

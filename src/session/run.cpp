@@ -107,7 +107,11 @@ Result<void> CompiledOperator::State::launch(const RunValues &values) {
     options.pool = values.pool;
     std::string seed = fmt::format("--seed {}", values.seed);
     options.logOptions = seed;
-    return kernel->executable.launch(arguments, options);
+    Result<std::vector<Argument>> given =
+        packedArguments(kernel->executable, arguments, options);
+    if (!given)
+      return given.error();
+    return kernel->executable.launch(*given, options);
   }
   InterpretOptions options;
   options.validateIndices = request.validate;
@@ -185,8 +189,11 @@ Result<void> CompiledOperator::State::time(const RunValues &values,
   options.pool = values.pool;
   std::string seed = fmt::format("--seed {}", values.seed);
   options.logOptions = seed;
-  Result<PreparedLaunch> prepared =
-      kernel->executable.prepare(placed.arguments(), options);
+  Result<std::vector<Argument>> given =
+      packedArguments(kernel->executable, placed.arguments(), options);
+  if (!given)
+    return given.error();
+  Result<PreparedLaunch> prepared = kernel->executable.prepare(*given, options);
   if (!prepared)
     return prepared.error();
   using Clock = std::chrono::steady_clock;

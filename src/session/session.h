@@ -81,6 +81,8 @@ struct RunRequest {
   bool useTunedPlans = true;
   /// A library that the whole kernel is handed to (driver/program.h).
   Vendor vendor = Vendor::None;
+  /// Arrays that are packed before a launch (driver/program.h).
+  std::vector<std::string> prepacked = {};
   /// Strides of an array in elements, by name; absent ones are dense.
   std::map<std::string, std::vector<int64_t>, std::less<>> strides = {};
   /// Outputs that are the same memory as an input: output name to input name.

@@ -162,8 +162,8 @@ Number::Number(const Argument &argument) {
   if (const auto *value = std::get_if<int64_t>(&argument)) {
     isInteger = true;
     integer = *value;
-  } else {
-    real = std::get<double>(argument);
+  } else if (const auto *value = std::get_if<double>(&argument)) {
+    real = *value;
   }
 }
 

@@ -366,35 +366,6 @@ void addCompileOnlyOptions(CLI::App &verb, CommonOptions &options,
   verb.add_flag("--validate,!--no-validate", options.validate, validateHelp);
 }
 
-void addPlanOption(CLI::App &verb, CommonOptions &options) {
-  verb.add_option("--plan", options.plan,
-                  "apply a saved plan instead of searching one; what cannot be "
-                  "applied is an error")
-      ->type_name("FILE");
-}
-
-void addVendorOption(CLI::App &verb, CommonOptions &options) {
-  verb.add_option("--vendor", options.vendor,
-                  "hand the whole kernel to a library; an error where it is "
-                  "not proved to be a product that the library offers "
-                  "(default none)")
-      ->type_name("none|cblas|onednn");
-}
-
-void addThreadsOption(CLI::App &verb, CommonOptions &options,
-                      const std::string &help) {
-  verb.add_option("--threads", options.threads,
-                  help + ", at most 4096 (default: TESSERA_THREADS, or all "
-                         "cores)")
-      ->type_name("N");
-}
-
-void addSavePlanOption(CLI::App &verb, CommonOptions &options) {
-  verb.add_option("--save-plan", options.savePlan,
-                  "write the plan, for --plan; - for standard output")
-      ->type_name("FILE");
-}
-
 Result<uint64_t> parseWhole(std::string_view option, const std::string &text,
                             uint64_t low, uint64_t high) {
   std::optional<uint64_t> number = parseNumber<uint64_t>(text);
@@ -498,6 +469,10 @@ Result<Subject> makeSubject(const CommonOptions &options,
                  fmt::format("{}: the interpreter has no plan, "
                              "expected --target cpu",
                              options.plan.empty() ? "--save-plan" : "--plan"));
+  request.prepacked = options.prepacked;
+  if (!options.prepacked.empty() && *backend == session::Backend::Interpreter)
+    return usage("prepacked", "--prepacked: the interpreter packs nothing, "
+                              "expected --target cpu");
   if (!options.vendor.empty()) {
     Result<Vendor> vendor = parseVendor(options.vendor);
     if (!vendor) {

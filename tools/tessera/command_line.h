@@ -54,6 +54,7 @@ struct CommonOptions {
   std::string savePlan;
   std::string threads;
   std::string vendor;
+  std::vector<std::string> prepacked;
   bool validate = false;
 };
 
@@ -84,6 +85,8 @@ void addCompileOnlyOptions(CLI::App &verb, CommonOptions &options,
 /// Adds --plan to a verb, and --save-plan.
 void addPlanOption(CLI::App &verb, CommonOptions &options);
 void addSavePlanOption(CLI::App &verb, CommonOptions &options);
+/// Adds --prepacked to a verb.
+void addPrepackedOption(CLI::App &verb, CommonOptions &options);
 /// Adds --vendor to a verb.
 void addVendorOption(CLI::App &verb, CommonOptions &options);
 

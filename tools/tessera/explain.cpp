@@ -117,6 +117,7 @@ Action addExplain(CLI::App &app) {
                  "predicted one");
   addThreadsOption(*verb, options->common, "threads to plan for");
   addPlanOption(*verb, options->common);
+  addPrepackedOption(*verb, options->common);
   addVendorOption(*verb, options->common);
   addSavePlanOption(*verb, options->common);
   verb->footer(

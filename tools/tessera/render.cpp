@@ -73,6 +73,15 @@ public:
       line(1, "{}", from);
     if (!plan["vendor"].is_null())
       addVendor(plan["vendor"]);
+    for (const Json &packed : plan["prepacked"])
+      line(0,
+           "packed   {} before the launch: {} panels over {}, each {} "
+           "row-major in {} bytes; {} bytes in all",
+           text(packed["array"]), text(packed["panels"]),
+           text(packed["panels_over"]).empty() ? "nothing"
+                                               : text(packed["panels_over"]),
+           text(packed["panel"]), text(packed["panel_spacing"]),
+           text(packed["bytes"]));
     for (const Json &candidate : plan["tunables"])
       addTunables(candidate);
     if (plan["vendor"].is_null())

@@ -263,6 +263,7 @@ Action addRun(CLI::App &app) {
       ->type_name("text|line")
       ->capture_default_str();
   addPlanOption(*verb, options->common);
+  addPrepackedOption(*verb, options->common);
   addVendorOption(*verb, options->common);
   addSavePlanOption(*verb, options->common);
   verb->footer("Examples:\n"

@@ -140,8 +140,9 @@ void Realizer::fail(Operation *op, StringRef code, const Twine &why) {
   if (failure)
     return;
   Error error;
-  error.family = code.starts_with("unsupported") ? ErrorFamily::Unsupported
-                                                 : ErrorFamily::Internal;
+  error.family = code.starts_with("unsupported") || code.starts_with("prepack.")
+                     ? ErrorFamily::Unsupported
+                     : ErrorFamily::Internal;
   error.code = code.str();
   error.message = why.str();
   if (op)
@@ -341,11 +342,18 @@ void Realizer::runPhase(const Phase &phase) {
             dims, [&](StringAttr dim) { return dim == nest.vectorDim; });
         it != dims.end())
       std::rotate(it, it + 1, dims.end());
-    TileBuffer buffer =
-        allocate(tile::getTileType(tile::getElement(packed.getType()), dims),
-                 "packed operand", op);
-    packOperand(packed, buffer);
-    setBuffer(packed, buffer);
+    if (nest.prepacked) {
+      std::optional<TileBuffer> panel = prepackedPanel(packed, dims);
+      if (!panel)
+        return;
+      setBuffer(packed, *panel);
+    } else {
+      TileBuffer buffer =
+          allocate(tile::getTileType(tile::getElement(packed.getType()), dims),
+                   "packed operand", op);
+      packOperand(packed, buffer);
+      setBuffer(packed, buffer);
+    }
   }
   record(nest);
   emitNest(phase, nest);

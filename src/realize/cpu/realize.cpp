@@ -54,6 +54,8 @@ public:
           return *error;
       }
     }
+    if (std::optional<Error> error = emitPacks())
+      return *error;
     if (Result<void> honoured = checkVectorAxis(); !honoured)
       return honoured.error();
     if (Result<void> honoured = checkTail(); !honoured)
@@ -181,14 +183,14 @@ private:
   }
 
   /// A function with the parameters of a stage and an empty body.
-  func::FuncOp makeBody(const std::string &symbol) {
+  func::FuncOp makeBody(const std::string &symbol, StringRef suffix = "_body") {
     MLIRContext *context = builder.getContext();
     Type ptr = LLVM::LLVMPointerType::get(context);
     Type i32 = builder.getI32Type(), i64 = builder.getI64Type();
     auto type = builder.getFunctionType({ptr, ptr, ptr, i64, i64, ptr}, {i32});
     builder.setInsertionPointToEnd(result.module->getBody());
-    auto function =
-        builder.create<func::FuncOp>(kernel.getLoc(), symbol + "_body", type);
+    auto function = builder.create<func::FuncOp>(kernel.getLoc(),
+                                                 symbol + suffix.str(), type);
     function->setAttr("llvm.linkage",
                       LLVM::LinkageAttr::get(context, LLVM::Linkage::Internal));
     function.addEntryBlock();
@@ -258,12 +260,73 @@ private:
     function->setAttr(jumpsAttribute, builder.getF64FloatAttr(jumpBytes));
     function->setAttr(blockAttribute, builder.getF64FloatAttr(blockBytes));
     function->setAttr(busyAttribute, builder.getF64FloatAttr(busyShare));
+    for (const Realizer::PrepackedOperand &packed : realizer.prepacked)
+      packs.push_back({number, grid, packed});
     realizer.plan.programs = programs;
     result.checks = realizer.checks;
     result.stages.push_back({symbol, programs, realizer.scratchBytes()});
     if (!checksOnly) {
       result.plan.stages.push_back(realizer.plan);
       llvm::append_range(result.plan.buffers, realizer.bufferSizes);
+    }
+    return std::nullopt;
+  }
+
+  /// The functions that pack arrays for the caller, each of which must be read
+  /// by one contraction.
+  std::optional<Error> emitPacks() {
+    Location loc = kernel.getLoc();
+    int64_t views = 0;
+    for (BlockArgument argument : kernel.getBody().getArguments())
+      views += isa<tile::ViewType>(argument.getType());
+    for (const std::string &name : planning.choices.prepacked)
+      if (llvm::count_if(packs, [&](const Packing &packing) {
+            return kernel.getArgName(packing.packed.parameter) == name;
+          }) != 1)
+        return Error{ErrorFamily::Unsupported,
+                     "prepack.not_packed",
+                     "'" + name +
+                         "' cannot be prepacked: no contraction takes its "
+                         "vectors from it, with lanes along a dimension of "
+                         "its result",
+                     {}};
+    for (const auto &[index, packing] : llvm::enumerate(packs)) {
+      const Realizer::PrepackedOperand &packed = packing.packed;
+      const std::string symbol =
+          kernel.getSymName().str() + "_pack" + std::to_string(index);
+      func::FuncOp function = makeBody(symbol, "_panels");
+      builder.setInsertionPointToStart(&function.front());
+      Realizer realizer(planning, packing.stage, builder, loc,
+                        /*checksOnly=*/false);
+      realizer.begin(function.getArgument(0), function.getArgument(1),
+                     function.getArgument(2),
+                     function.getArgument(scratchArgument));
+      auto toIndex = [&](unsigned number) {
+        return builder.create<arith::IndexCastOp>(loc, builder.getIndexType(),
+                                                  function.getArgument(number));
+      };
+      Value first = toIndex(3), last = toIndex(4);
+      realizer.runPacking(packing.grid, packed, views, first, last);
+      if (realizer.failure)
+        return realizer.failure;
+      builder.create<func::ReturnOp>(
+          loc, realizer.emit.integer(builder.getI32Type(), 0));
+      emitEntry(symbol, function);
+      result.packs.push_back({{symbol, packed.panels, realizer.scratchBytes()},
+                              packed.parameter,
+                              packed.spacing});
+      PrepackedPlan plan;
+      plan.name = kernel.getArgName(packed.parameter).str();
+      tile::ParallelOp grid = packing.grid;
+      for (unsigned axis : packed.along)
+        plan.grid += (plan.grid.empty() ? "" : ", ") +
+                     cast<StringAttr>(grid.getDims()[axis]).getValue().str();
+      for (StringAttr dim : packed.panel.dims)
+        plan.panel += (plan.panel.empty() ? "" : ", ") + dim.getValue().str();
+      plan.panels = packed.panels;
+      plan.bytes = packed.panel.bytes;
+      plan.spacing = packed.spacing;
+      result.plan.prepacked.push_back(std::move(plan));
     }
     return std::nullopt;
   }
@@ -332,6 +395,13 @@ private:
   const Target &target;
   OpBuilder builder;
   tile::KernelOp kernel;
+  /// What the caller packs, for which stage.
+  struct Packing {
+    size_t stage;
+    tile::ParallelOp grid;
+    Realizer::PrepackedOperand packed;
+  };
+  std::vector<Packing> packs;
   RealizedKernel result;
 };
 

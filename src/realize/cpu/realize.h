@@ -35,9 +35,18 @@ struct RealizedStage {
 /// it describe the launch.
 constexpr unsigned scratchArgument = 5;
 
+/// The function that packs an array for the caller.
+struct RealizedPack {
+  /// One program per panel.
+  RealizedStage stage;
+  unsigned parameter = 0;
+  int64_t panelBytes = 0;
+};
+
 struct RealizedKernel {
   mlir::OwningOpRef<mlir::ModuleOp> module;
   std::vector<RealizedStage> stages;
+  std::vector<RealizedPack> packs;
   Plan plan;
   /// What the numbers that stages return mean.
   std::vector<Error> checks;

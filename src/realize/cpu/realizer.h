@@ -9,6 +9,7 @@
 // emitted: emitted scalars, buffers in scratch memory, view addresses, extents.
 //
 //   block.cpp       executes the steps of a block: scalars, loops, branches
+//   prepack.cpp     operands that the caller has packed
 //   programs.cpp    the programs of a grid, some of which advance together
 //   edges.cpp       bodies of programs that touch no edge, and of the others
 //   fold.cpp        folds over computed contributions
@@ -165,6 +166,24 @@ public:
   /// How many programs ahead the next one is.
   int64_t programsAhead() const { return advancing; }
 
+  /// An operand of a contraction that the caller packs: a panel for each
+  /// combination of the grid's coordinates that it depends on.
+  struct PrepackedOperand {
+    mlir::Value operand;
+    unsigned parameter = 0;
+    /// Its layout, without an address.
+    TileBuffer panel;
+    llvm::SmallVector<unsigned> along;
+    int64_t panels = 1;
+    int64_t spacing = 0;
+  };
+  std::vector<PrepackedOperand> prepacked;
+  /// Packs panels [first, last) of what programs of `grid` read, as a function
+  /// of its own; `destination` is the place of their address after those of the
+  /// views.
+  void runPacking(tile::ParallelOp grid, const PrepackedOperand &what,
+                  int64_t destination, mlir::Value first, mlir::Value last);
+
   /// Plans and emits a phase.
   void runPhase(const Phase &phase);
   /// Executes a step that is no phase.
@@ -193,6 +212,10 @@ private:
   NestPlan plannedNest(const Phase &phase);
   void emitNest(const Phase &phase, const NestPlan &nest);
   void packOperand(mlir::Value operand, const TileBuffer &buffer);
+  /// The present program's panel of a prepacked operand; fails where it cannot
+  /// be one.
+  std::optional<TileBuffer>
+  prepackedPanel(mlir::Value operand, llvm::ArrayRef<mlir::StringAttr> dims);
   void record(const NestPlan &nest);
   template <typename Loop> void runLoop(Loop op);
   void runFold(tile::FoldOp op);

@@ -12,6 +12,7 @@
 
 #include "runtime/host/arguments.h"
 
+#include "runtime/host/packed.h"
 #include "support/launch_errors.h"
 
 #include <fmt/format.h>
@@ -129,6 +130,12 @@ Result<void> checkOverlap(const ExecutableInfo &info,
 
 } // namespace
 
+Result<void> checkArray(const ViewParameter &parameter,
+                        const TensorRef &tensor) {
+  AddressRange range{0, 0};
+  return checkView(parameter, tensor, range);
+}
+
 Result<void> bindArguments(const ExecutableInfo &info,
                            std::span<const Argument> arguments,
                            BoundArguments &bound) {
@@ -143,7 +150,8 @@ Result<void> bindArguments(const ExecutableInfo &info,
     if (const auto *scalar = std::get_if<ScalarParameter>(&parameter)) {
       launcherror::Number number(scalar->defaultValue);
       if (i < arguments.size()) {
-        if (std::holds_alternative<TensorRef>(arguments[i]))
+        if (std::holds_alternative<TensorRef>(arguments[i]) ||
+            std::holds_alternative<Packed>(arguments[i]))
           return launcherror::viewForScalar(scalar->name, scalar->dtype);
         number = launcherror::Number(arguments[i]);
       } else if (!scalar->hasDefault) {
@@ -161,6 +169,22 @@ Result<void> bindArguments(const ExecutableInfo &info,
     const auto &view = std::get<ViewParameter>(parameter);
     if (i >= arguments.size())
       return countError(info, arguments.size());
+    if (view.packed) {
+      Result<void *> panels = bindPacked(info, i, arguments[i]);
+      if (!panels)
+        return panels.error();
+      bound.data.push_back(*panels);
+      for (size_t axis = 0; axis < view.extents.size(); ++axis)
+        bound.strides.push_back(0);
+      continue;
+    }
+    if (std::holds_alternative<Packed>(arguments[i]))
+      return Error{ErrorFamily::Launch,
+                   "launch.packed",
+                   fmt::format("argument '{}': found a packed array, and "
+                               "kernel '{}' was compiled for one as it is",
+                               view.name, info.kernel),
+                   {}};
     const auto *tensor = std::get_if<TensorRef>(&arguments[i]);
     if (!tensor)
       return launcherror::scalarForView(
@@ -195,6 +219,8 @@ std::string describeLaunch(const ExecutableInfo &info,
                            name(tensor->dtype), fmt::join(tensor->extents, ","),
                            fmt::join(tensor->strides, ","),
                            reinterpret_cast<uintptr_t>(tensor->data));
+    } else if (const auto *packed = std::get_if<Packed>(&arguments[i])) {
+      views += fmt::format(" {}=packed, {} bytes", parameter, packed->bytes());
     } else {
       line += fmt::format(" --set {}={}", parameter,
                           launcherror::Number(arguments[i]).str());

@@ -37,6 +37,10 @@ Result<void> bindArguments(const ExecutableInfo &info,
                            std::span<const Argument> arguments,
                            BoundArguments &bound);
 
+/// Whether an array is what the parameter says, overlap with others aside.
+Result<void> checkArray(const ViewParameter &parameter,
+                        const TensorRef &tensor);
+
 /// One line that repeats a launch as far as a command line can: the kernel's
 /// command, scalars, threads (0 prints none) and what the options add, then a
 /// comment with dtype, extents and strides of each view.

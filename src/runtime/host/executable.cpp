@@ -219,6 +219,8 @@ struct PreparedLaunch::State {
   BoundArguments bound;
   LaunchPlan plan;
   Buffer scratch;
+  /// Keeps packed arrays while the launch may run.
+  std::vector<Packed> packed;
   /// Filled only when launches are logged.
   std::string description;
 };
@@ -237,6 +239,9 @@ Result<PreparedLaunch> Executable::prepare(std::span<const Argument> arguments,
   if (!scratch)
     return scratch.error();
   state->scratch = std::move(*scratch);
+  for (const Argument &argument : arguments)
+    if (const auto *packed = std::get_if<Packed>(&argument))
+      state->packed.push_back(*packed);
   if (support::launchLogEnabled())
     state->description = runtime::describeLaunch(*shared, arguments, options);
   return PreparedLaunch(std::move(state));
