@@ -123,6 +123,23 @@ TEST(Prepacked, BitsAreThoseOfTheProductThatPacksNothing) {
   }
 }
 
+/// The lines of docs/howto/prepack.md.
+TEST(Prepacked, IsUsedAsThePageSays) {
+  Product product(16, 200, 70);
+  const Kernel gemm = op("gemm").kernel();
+  const TensorRef b = product.weights();
+  std::vector<Argument> arguments = product.arguments();
+  // snippet: prepack
+  CompileOptions options;
+  options.prepacked = {"b"};
+  Result<Executable> executable = compile(gemm, arguments, options);
+  Result<Packed> weights = executable->pack("b", b);
+  arguments[1] = *weights;
+  Result<void> done = executable->launch(arguments);
+  // end snippet
+  EXPECT_TRUE(done) << done.error().str();
+}
+
 TEST(Prepacked, OtherArgumentsAreRefused) {
   Product product(16, 200, 70), other(16, 200, 72);
   Result<Executable> own = product.compiled();
