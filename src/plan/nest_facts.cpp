@@ -121,6 +121,44 @@ bool NestPlanner::isAdjacent(const Buffer &buffer, StringAttr dim) const {
   return false;
 }
 
+std::optional<int64_t> steppedAlong(const Access &access, StringAttr dim,
+                                    const KernelAnalysis &analysis,
+                                    const Target &target) {
+  // As many vectors are loaded as the step is long.
+  constexpr int64_t longest = 4;
+  Type element = access.viewType().getElementType();
+  const bool masks = element.getIntOrFloatBitWidth() < 32
+                         ? target.hasMaskedByteAccess
+                         : target.hasMaskedAccess;
+  if (access.writes || !masks)
+    return std::nullopt;
+  std::optional<int64_t> step;
+  for (unsigned axis = 0; axis < access.axes.size(); ++axis) {
+    const Access::Axis &described = access.axes[axis];
+    if (described.offset &&
+        llvm::is_contained(tile::getDims(described.offset.getType()), dim))
+      return std::nullopt;
+    if (described.dim != dim)
+      continue;
+    if (step || described.step == 1 || described.step < -longest ||
+        described.step > longest || !analysis.strides.isUnit(access, axis) ||
+        analysis.accesses.stepMayOverflow(described))
+      return std::nullopt;
+    step = described.step;
+  }
+  return step;
+}
+
+bool NestPlanner::maySteppedPay(StringAttr dim) const {
+  auto contract = phase.roots.size() == 1
+                      ? dyn_cast_or_null<tile::ContractOp>(phase.roots[0].op)
+                      : tile::ContractOp();
+  return !contract || rowsOfVectors(dim).isShared ||
+         llvm::none_of(phase.kept, [&](StringAttr other) {
+           return other != dim && rowsOfVectors(other).isShared;
+         });
+}
+
 AxisUse NestPlanner::useAlong(StringAttr dim) const {
   AxisUse use{squares->buffers(dim, /*adjacent=*/true),
               squares->buffers(dim, /*adjacent=*/false)};
@@ -142,7 +180,10 @@ AxisUse NestPlanner::useAlong(StringAttr dim) const {
       const bool isKept = llvm::is_contained(phase.kept, dim);
       ++(isKept ? use.adjacent : use.apart);
       use.apart += !isKept;
-    } else if (varies)
+    } else if (varies && steppedAlong(access, dim, analysis, target) &&
+               maySteppedPay(dim))
+      ++use.stepped;
+    else if (varies)
       ++(adjacent ? use.adjacent : use.apart);
   }
   for (const Buffer &buffer : buffers)

@@ -21,6 +21,8 @@ struct AxisUse {
   int64_t adjacent = 0;
   /// Accesses whose elements lie apart: gathers or scatters when vectorized.
   int64_t apart = 0;
+  /// Loads of elements a small step apart: some vectors and shuffles each.
+  int64_t stepped = 0;
 };
 
 /// Decides one nest, in an order in which each decision knows those before it.
@@ -63,6 +65,11 @@ private:
   bool isAdjacent(const Buffer &buffer, mlir::StringAttr dim) const;
 
   AxisUse useAlong(mlir::StringAttr dim) const;
+
+  /// Whether elements a small step apart along the dimension are no reason
+  /// against it: in a contraction vectors along another one, which rows of the
+  /// result share, are better.
+  bool maySteppedPay(mlir::StringAttr dim) const;
 
   RowsOfVectors rowsOfVectors(mlir::StringAttr dim) const;
 

@@ -35,6 +35,15 @@ struct StrideFacts {
 /// memory; null for none.
 mlir::StringAttr adjacentDim(const Access &access, const StrideFacts &strides);
 
+struct KernelAnalysis;
+
+/// The constant number of elements, positive or negative and small, that the
+/// elements of a load lie apart along `dim`, if the target can load them in
+/// whole vectors; std::nullopt for other accesses and adjacent elements.
+std::optional<int64_t> steppedAlong(const Access &access, mlir::StringAttr dim,
+                                    const KernelAnalysis &analysis,
+                                    const Target &target);
+
 /// The analyses of one specialized kernel, which planning and realization
 /// share.
 struct KernelAnalysis {

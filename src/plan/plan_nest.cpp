@@ -74,12 +74,12 @@ void NestPlanner::chooseVectorDim() {
     // An access whose elements lie apart costs about as much as it has lanes,
     // unless squares are transposed or an operand is copied.
     const RowsOfVectors rows = rowsOfVectors(dim);
-    int64_t score = 2 + 4 * use.adjacent - 4 * use.apart +
+    int64_t score = 2 + 4 * use.adjacent + 2 * use.stepped - 4 * use.apart +
                     3 * squares->turned(dim) + creditOfRows(rows);
     // What the caller has packed is there to be read.
     if (takesPrepacked(dim))
       score += 64;
-    use.adjacent += rows.copied;
+    use.adjacent += rows.copied + use.stepped;
     if (score > 0 && use.adjacent > 0)
       plan.alternatives.vectorDims.push_back(dim.getValue().str());
     if (dim == choice.vectorDim && pins.vectorAxis.empty()) {
@@ -122,6 +122,9 @@ void NestPlanner::chooseVectorDim() {
   else
     reason("vector.adjacent",
            "elements along '" + best.getValue() + "' are adjacent in memory");
+  if (useAlong(best).stepped > 0)
+    reason("vector.stepped", "elements a small step apart are loaded in whole "
+                             "vectors and brought together");
 }
 
 void NestPlanner::chooseUnroll() {

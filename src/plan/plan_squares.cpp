@@ -202,6 +202,14 @@ static RowsOfVectors rowsAlong(tile::ContractOp contract, const Phase &phase,
     StringAttr adjacent = adjacentDim(*access, analysis.strides);
     if (adjacent == dim)
       continue;
+    if (steppedAlong(*access, dim, analysis, planning.target)) {
+      // The rows of a result of few vectors share too little of the work.
+      constexpr int64_t fewVectors = 4;
+      if (analysis.phases.liveExtent(phase, dim).value_or(0) <
+          fewVectors * planning.target.lanes32())
+        return {};
+      continue;
+    }
     if (!adjacent || !llvm::is_contained(dims, adjacent))
       return {};
     ++result.copied;

@@ -53,8 +53,13 @@ bool NestEmitter::isSeenInside(const Access &access, unsigned axis) const {
          });
 }
 
-NestEmitter::Address NestEmitter::address(const Access &access) {
+NestEmitter::Address NestEmitter::address(const Access &access, bool mayStep) {
   Address result;
+  if (mayStep && lanes > 1)
+    for (const Level &level : levels)
+      if (isVectorDim(level.dim))
+        result.step =
+            steppedAlong(access, level.dim, r.analysis, r.target).value_or(0);
   const AccessAnalysis &accesses = r.analysis.accesses;
   Type lanes64 = laneType(b.getI64Type(), lanes);
   Value offset;
@@ -104,6 +109,10 @@ NestEmitter::Address NestEmitter::address(const Access &access) {
       // would be made for each of its elements.
       position = b.create<arith::MinSIOp>(
           emit.loc, position, emit.index(accesses.extent(access, axis) - 1));
+    } else if (result.step != 0 && varies) {
+      // Each of the vectors that are loaded has a test of its own.
+      if (mayLeave)
+        result.stepLimit = accesses.extent(access, axis);
     } else if (mayLeave && !(isSeen && varies && isWhole)) {
       Value indices = emit.toI64(position);
       numberLanes();
@@ -122,6 +131,10 @@ NestEmitter::Address NestEmitter::address(const Access &access) {
     offset = offset ? emit.add(offset, distance) : distance;
     if (!varies)
       continue;
+    if (result.step != 0) {
+      result.stepPosition = position;
+      continue;
+    }
     ++varying;
     isAdjacent &= isUnit;
     if (isUnit && !unitStride) {
@@ -195,18 +208,24 @@ Value NestEmitter::outside(Value index, int64_t extent) {
 }
 
 Value NestEmitter::loadElement(const Access &access) {
-  Address at = address(access);
+  Address at = address(access, /*mayStep=*/true);
   Type storage = access.viewType().getElementType();
   Type compute = access.viewType().getComputeType();
   Value userMask = access.mask ? value(access.mask) : Value();
   Value wanted = at.inside;
+  if (at.step != 0 && at.stepLimit >= 0 && access.fill)
+    wanted = emit.logicalAnd(wanted, steppedInside(at));
   if (userMask)
     wanted = emit.logicalAnd(wanted, userMask);
   Value fill = access.fill ? value(access.fill) : Value();
   bool varies = at.isContiguous || at.laneOffsets;
 
   Value loaded;
-  if (!varies) {
+  if (at.step != 0) {
+    loaded = loadStepped(access, at, userMask);
+    if (!fill)
+      return loaded;
+  } else if (!varies) {
     // One element for all lanes. Only a condition that is the same for all
     // lanes can keep it from being read; a mask that varies selects afterwards.
     Value pointer = at.pointer;

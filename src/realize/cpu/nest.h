@@ -140,9 +140,22 @@ private:
     bool isContiguous = false;
     /// Where the access is inside the view; null: everywhere.
     mlir::Value inside;
+    /// Where the elements of the lanes lie a small constant number of elements
+    /// apart, that number; 0 elsewhere. `inside` is then the same for all
+    /// lanes, and the axis along them is at `stepPosition` in the first lane
+    /// and has to be below `stepLimit` in each; -1 where it is.
+    int64_t step = 0;
+    mlir::Value stepPosition;
+    int64_t stepLimit = -1;
   };
 
-  Address address(const Access &access);
+  /// With `mayStep`, elements that lie a small step apart are described as
+  /// such.
+  Address address(const Access &access, bool mayStep = false);
+  /// In which lanes such elements are inside.
+  mlir::Value steppedInside(const Address &at);
+  mlir::Value loadStepped(const Access &access, const Address &at,
+                          mlir::Value userMask);
   mlir::Value staysIn64Bits(const Access::Axis &axis);
   void emitCheck(const Access &access, unsigned axis, mlir::Value offset);
   mlir::Value outside(mlir::Value index, int64_t extent);
