@@ -370,6 +370,15 @@ void NestEmitter::emitReducedLevel(unsigned level, States &states) {
     return loopOverBlock(level, states, inner);
   if (int(level) != vectorLevel) {
     std::optional<int64_t> extent = r.constantExtent(levels[level].dim);
+    // The inner loop of a window: without it, what an iteration needs beside
+    // the sums is the same for all of the outer loops' iterations.
+    if (level + 1 == levels.size() && level > keptLevels && extent &&
+        !levels[level].limit.known && fitsRegisters(*extent)) {
+      for (int64_t i = 0; i < *extent; ++i)
+        loop(level, isReversed() ? *extent - 1 - i : i, 1, 1, vectors, &states,
+             inner);
+      return;
+    }
     return loop(level, 0, extent.value_or(-1), 1, vectors, &states, inner);
   }
   int64_t extent = *r.constantExtent(vectorDim);

@@ -178,6 +178,9 @@ private:
   void emitLevel(unsigned level);
   void emitReduction();
   void emitReducedLevel(unsigned level, States &states);
+  /// Whether so many iterations of the inner reduced loop are emitted one after
+  /// another: what they load and the running results fit the registers.
+  bool fitsRegisters(int64_t iterations) const;
   void emitReducedBlocks();
   void fillWithZeros(const TileBuffer &buffer);
   void loopOverBlock(unsigned level, States &states,

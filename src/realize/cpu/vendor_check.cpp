@@ -5,11 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Both sides are evaluated with arbitrary addresses and strides: the emitted function gives, per call, the address of each element of
-// the output and of the elements that are multiplied for it; the kernel's own
-// subscripts give the same, by trying coordinates. First, second, middle and
-// last index of every axis and iteration are looked at; how many there are in
-// all is compared too.
+// Both sides are evaluated with arbitrary addresses and strides: the emitted
+// function gives, per call, the address of each element of the output and of
+// the elements that are multiplied for it; the kernel's own subscripts give the
+// same, by trying coordinates. First, second, middle and last index of every
+// axis and iteration are looked at; how many there are in all is compared too.
 //
 //===----------------------------------------------------------------------===//
 
@@ -137,9 +137,11 @@ private:
     } else if (isa<arith::IndexCastOp, arith::TruncIOp>(op)) {
       values[op.getResult(0)] = get(op.getOperand(0));
     } else if (isa<arith::AddIOp>(op)) {
-      values[op.getResult(0)] = plus(get(op.getOperand(0)), get(op.getOperand(1)));
+      values[op.getResult(0)] =
+          plus(get(op.getOperand(0)), get(op.getOperand(1)));
     } else if (isa<arith::MulIOp>(op)) {
-      values[op.getResult(0)] = times(get(op.getOperand(0)), get(op.getOperand(1)));
+      values[op.getResult(0)] =
+          times(get(op.getOperand(0)), get(op.getOperand(1)));
     } else if (isa<arith::AndIOp>(op)) {
       values[op.getResult(0)] = get(op.getOperand(0)) & get(op.getOperand(1));
     } else if (isa<arith::OrIOp>(op)) {
@@ -283,8 +285,10 @@ private:
         if (!products.empty())
           return fail("two calls write one element");
         for (int64_t p : samples(k)) {
-          const int64_t x = plus(a, transA ? plus(times(p, lda), i) : plus(times(i, lda), p));
-          const int64_t y = plus(b, transB ? plus(times(j, ldb), p) : plus(times(p, ldb), j));
+          const int64_t x =
+              plus(a, transA ? plus(times(p, lda), i) : plus(times(i, lda), p));
+          const int64_t y =
+              plus(b, transB ? plus(times(j, ldb), p) : plus(times(p, ldb), j));
           products.push_back(std::minmax(x, y));
         }
       }
