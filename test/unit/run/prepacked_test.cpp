@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "driver/plan_file.h"
 #include "kernels/table.h"
 #include "session/session.h"
 #include "tessera/compile.h"
@@ -232,6 +233,32 @@ TEST(Prepacked, IsPartOfASavedPlan) {
       session::compileOperator(op("gemm"), request);
   ASSERT_TRUE(made) << made.error().str();
   EXPECT_THAT(made->kernel.planSummary, HasSubstr("prepacked"));
+  const std::string summary = made->kernel.planSummary;
+  const std::string text = writePlan(*made->kernel.plan, *made->kernel.subject);
+  EXPECT_THAT(text, HasSubstr("\"prepacked\": ["));
+
+  // The file alone says it.
+  request.prepacked.clear();
+  request.savedPlan = PlanText{"p.json", text};
+  made = session::compileOperator(op("gemm"), request);
+  ASSERT_TRUE(made) << made.error().str();
+  EXPECT_EQ(made->kernel.planSummary, summary);
+  EXPECT_EQ(made->kernel.executable.info().packs.size(), 1u);
+  Result<session::RunResult> result = session::runOperator(op("gemm"), request);
+  EXPECT_TRUE(result && result->passed());
+
+  // Another array is asked for than the file has.
+  request.prepacked = {"a"};
+  made = session::compileOperator(op("gemm"), request);
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().code, "usage.prepacked");
+
+  // A library takes none.
+  request.savedPlan.reset();
+  request.vendor = Vendor::Cblas;
+  made = session::compileOperator(op("gemm"), request);
+  ASSERT_FALSE(made);
+  EXPECT_EQ(made.error().code, "usage.prepacked");
 }
 
 } // namespace
