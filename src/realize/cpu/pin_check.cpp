@@ -15,6 +15,8 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 
+#include <algorithm>
+#include <map>
 #include <set>
 
 using namespace mlir;
@@ -31,6 +33,8 @@ struct Loops {
   /// Of loops: their constant step, and the accesses of vectors in one
   /// iteration, inner loops included.
   std::multimap<int64_t, int64_t> accessesByStep;
+  /// And where they end; std::nullopt where that is computed.
+  std::multimap<int64_t, std::optional<int64_t>> endsByStep;
   /// Constants that are operands.
   std::set<int64_t> constants;
 };
@@ -91,8 +95,11 @@ Loops readLoops(ModuleOp module, int64_t id) {
         if (Type type = accessedType(inner))
           accesses += lanesOf(type) > 0;
       });
-      if (std::optional<int64_t> step = getConstantIntValue(loop.getStep()))
+      if (std::optional<int64_t> step = getConstantIntValue(loop.getStep())) {
         loops.accessesByStep.emplace(*step, accesses);
+        loops.endsByStep.emplace(*step,
+                                 getConstantIntValue(loop.getUpperBound()));
+      }
     });
   }
   loops.hasSingle |= hasWords && readsWords;
@@ -116,6 +123,7 @@ public:
 
   Result<void> run() {
     checkLanes();
+    checkAxis();
     checkUnroll();
     checkTail();
     if (problem)
@@ -157,6 +165,21 @@ private:
     else if (!loops.accessLanes.empty() && *loops.accessLanes.rbegin() > lanes)
       fail(pin, "accesses vectors of " + Twine(*loops.accessLanes.rbegin()) +
                     " elements, expected " + Twine(lanes));
+  }
+
+  /// Main loops end with the last whole group of vectors along the axis.
+  void checkAxis() {
+    const int64_t group = lanes * nest.unroll;
+    if (pins.vectorAxis.empty() || extent < 2 * group ||
+        loops.accessLanes.empty())
+      return;
+    auto [begin, end] = loops.endsByStep.equal_range(group);
+    if (std::none_of(begin, end, [&](const auto &each) {
+          return !each.second || *each.second == extent - extent % group;
+        }))
+      fail("vector_axis", "has no loop over the " + Twine(extent) +
+                              " elements along '" + pins.vectorAxis +
+                              "' in steps of " + Twine(group));
   }
 
   void checkUnroll() {

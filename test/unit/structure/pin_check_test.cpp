@@ -32,10 +32,18 @@ using namespace mlir;
 namespace tessera {
 namespace {
 
-constexpr int64_t rows = 5, cols = 1003;
+constexpr int64_t rows = 205, cols = 1003;
 
-/// A sum and an elementwise loop over odd extents.
-std::string textOf() {
+/// A sum and an elementwise loop over odd extents, and where `isWhole` one over
+/// both dimensions instead.
+std::string textOf(bool isWhole) {
+  Kernel whole =
+      kernel("both", "x, y, z",
+             [](View<const float, 2> x, View<float, 1> y, View<float, 2> z) {
+               Dim row = dim("row", x.extent(0)), col = dim("col", x.extent(1));
+               store(y(row), full(row, 1.0));
+               store(z(row, col), load(x(row, col)) + 1);
+             });
   Kernel both =
       kernel("both", "x, y, z",
              [](View<const float, 2> x, View<float, 1> y, View<float, 2> z) {
@@ -47,17 +55,18 @@ std::string textOf() {
                  store(z(i, col), value + 1);
                }
              });
-  auto program = Program::fromKernel(both, {});
+  auto program = Program::fromKernel(isWhole ? whole : both, {});
   EXPECT_TRUE(program.ok()) << program.error().str();
   return program ? program->text() : "";
 }
 
 /// What the kernel was realized as, under some pins.
 struct Realized {
-  explicit Realized(const Pins &pins, Isa isa) : target(getTarget(isa)) {
+  Realized(const Pins &pins, Isa isa, bool isWhole = false)
+      : target(getTarget(isa)) {
     tile::loadTileDialects(context);
     loadRealizationDialects(context);
-    auto parsed = parseTileText(textOf(), "both.mlir", context);
+    auto parsed = parseTileText(textOf(isWhole), "both.mlir", context);
     EXPECT_TRUE(parsed.ok()) << parsed.error().str();
     source = std::move(*parsed);
     tile::KernelOp kernel = *source->getOps<tile::KernelOp>().begin();
@@ -133,6 +142,16 @@ TEST_P(PinCheck, FindsWhatIsNot) {
     EXPECT_NE(message.find("schedule pin 'tail'"), std::string::npos)
         << message;
   }
+}
+
+TEST_P(PinCheck, FindsAnotherAxis) {
+  Pins pins = pinsOf(16, 2, "peel");
+  const Realized realized(pins, GetParam(), /*isWhole=*/true);
+  EXPECT_EQ(realized.against(pins), "");
+  pins.vectorAxis = "row";
+  const std::string message = realized.against(pins);
+  EXPECT_NE(message.find("schedule pin 'vector_axis'"), std::string::npos)
+      << message;
 }
 
 // The loop that may do elements twice does; the sum has another tail.
