@@ -23,9 +23,6 @@
 namespace tessera::bounded {
 namespace {
 
-constexpr long double infinity = std::numeric_limits<long double>::infinity();
-constexpr long double ownError = std::numeric_limits<long double>::epsilon();
-
 long double evaluate(Function function, long double x) {
   switch (function) {
   case Function::Exp:

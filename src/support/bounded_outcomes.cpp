@@ -14,13 +14,6 @@
 
 namespace tessera::bounded {
 
-namespace {
-
-constexpr long double infinity = std::numeric_limits<long double>::infinity();
-constexpr long double ownError = std::numeric_limits<long double>::epsilon();
-
-} // namespace
-
 Parts::Parts(const Bounded &value) {
   auto part = [&](long double exactly) {
     new (&parts[count++]) Bounded(Bounded::exact(exactly));

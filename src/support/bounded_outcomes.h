@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What bounded.cpp and bounded_functions.cpp share: a Bounded with outcomes is
-// a union of parts (its number, or the infinity or NaN that stands for it, and
-// one part per outcome). An operation is applied to each part, or pair of
-// parts, and the results are united.
+// What bounded.cpp, bounded_sums.cpp and bounded_functions.cpp share: a Bounded
+// with outcomes is a union of parts (its number, or the infinity or NaN that
+// stands for it, and one part per outcome). An operation is applied to each
+// part, or pair of parts, and the results are united.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,7 +18,26 @@
 #include "support/bounded.h"
 #include "support/special.h"
 
+#include <limits>
+
 namespace tessera::bounded {
+
+inline constexpr long double infinity =
+    std::numeric_limits<long double>::infinity();
+
+/// Twice the unit roundoff of long double: bounds the relative error of one of
+/// its operations with room to spare.
+inline constexpr long double ownError =
+    std::numeric_limits<long double>::epsilon();
+
+/// Covers the roundings made while a radius is computed.
+inline constexpr long double inflation = 1 + 64 * ownError;
+
+/// The result of an operation on finite operands whose computed counterpart
+/// differs from `value` by at most `propagated` before it is rounded, and by
+/// `rounding` after.
+Bounded finish(long double value, long double propagated, long double rounding,
+               const FloatFormat &format);
 
 /// The parts of a value, none of which has outcomes of its own.
 class Parts {
