@@ -169,6 +169,7 @@ private:
          predictStages(priced.prices, programs, input.traffic, input.target,
                        input.machine))
       priced.nanoseconds += time.total;
+    discard(std::move(realized->module));
     priced.plan = std::move(realized->plan);
     priced.index = result.candidates.size();
     result.candidates.push_back({std::move(what), "cost.higher",
@@ -226,13 +227,18 @@ private:
   }
 
   void searchKeeping() {
+    bool isTooLong = false;
     for (Keeping keeping : {Keeping::Expensive, Keeping::Required}) {
       PlanChoices choices = best.choices;
       choices.keeping = keeping;
       if (best.instructions > longestEvaluatedAgain)
         refuse(whatOf(keeping), "search.size", choices);
+      else if (isTooLong)
+        refuse(whatOf(keeping), "admission.instructions", choices);
       else
         consider(choices, whatOf(keeping));
+      // What keeps less evaluates more.
+      isTooLong = result.candidates.back().code == "admission.instructions";
     }
   }
 

@@ -412,6 +412,20 @@ Result<RealizedKernel> realizeForCpu(const Planning &planning,
   return KernelRealizer(planning).run(options);
 }
 
+void discard(OwningOpRef<ModuleOp> module) {
+  if (!module)
+    return;
+  module->getOperation()->dropAllReferences();
+  Block *top = module->getBody();
+  SmallVector<Block *> inside;
+  module->walk([&](Block *block) {
+    if (block != top)
+      inside.push_back(block);
+  });
+  for (Block *block : inside)
+    top->getOperations().splice(top->end(), block->getOperations());
+}
+
 void loadRealizationDialects(MLIRContext &context) {
   context.loadDialect<arith::ArithDialect, func::FuncDialect, math::MathDialect,
                       scf::SCFDialect, LLVM::LLVMDialect>();

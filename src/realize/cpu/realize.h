@@ -61,6 +61,10 @@ struct RealizeOptions {
 Result<RealizedKernel> realizeForCpu(const Planning &planning,
                                      const RealizeOptions &options = {});
 
+/// Destroys a module, each of its operations once: left to itself, what is
+/// inside loops is visited for every one of them.
+void discard(mlir::OwningOpRef<mlir::ModuleOp> module);
+
 /// Marks branches that are taken but for the last programs of a grid.
 inline constexpr llvm::StringLiteral usualAttr = "tessera.usual";
 
