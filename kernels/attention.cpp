@@ -8,9 +8,10 @@
 // A program has a block of queries of all query heads that share a key head, so
 // that keys and values are read once for them. It folds over blocks of keys:
 // each contributes its own maximum, sum of exponentials and weighted values,
-// and two contributions combine to that of both (softmax over parts). Blocks of
-// keys that every query of the program sees need no mask; the others follow in
-// a second loop; blocks that no query sees are in neither.
+// and two contributions combine to that of both (softmax over parts), so that
+// several programs may share a fold. Blocks of keys that every query of the
+// program sees need no mask, and come first; blocks that no query sees are not
+// among them.
 //
 // What a query does not see must have no effect on it, NaN included. Keys are
 // told apart by a selection of scores. A value that is not a number would reach
@@ -180,39 +181,40 @@ Kernel attention() {
                                      full({group, query, values}, 0.0, type)};
           if (isMasked)
             parts.push_back(full({group, query}, false));
-          auto partOfBlocks = [&](const Dim &blocks, const Tile &start,
-                                  bool isEdge) {
-            return fold(
-                blocks, {parts.begin(), parts.end()}, Order::Unordered,
-                [&](Coord i) {
-                  return partOf(start + index(i) * key.size(), key, isEdge);
-                },
-                combine);
-          };
 
           // Blocks that all queries of the program see, then the others that
-          // any of them sees.
+          // any of them sees. Where all see the same, the last keys may be less
+          // than a block.
+          const bool areAlike = !lengths.present() && !causal && !isMasked;
           Tile seenByAll = isMasked ? Tile(0) : limitOf(first);
           Tile seenByAny =
               limitOf(min(first + query.size(), queries.size()) - 1);
-          Dim whole = dim("whole", seenByAll / key.size());
-          Tile next = whole.size() * key.size();
-          std::vector<Tile> seen = parts;
-          if (!isMasked)
-            seen = partOfBlocks(whole, 0, /*isEdge=*/false);
-          auto add = [&](const std::vector<Tile> &part) {
-            std::vector<Tile> both = combine(seen, part);
-            for (size_t i = 0; i < both.size(); ++i)
-              seen[i] = both[i];
-          };
-          if (lengths.present() || causal || isMasked) {
-            Dim edge = dim("edge", ceilDiv(seenByAny - next, key.size()));
-            add(partOfBlocks(edge, next, /*isEdge=*/true));
-          } else {
-            Dim rest = dim("rest", keys.size() % key.size());
-            if_(rest.size() > 0,
-                [&] { add(partOf(next, rest, /*isEdge=*/false)); });
-          }
+          Tile whole = seenByAll / key.size();
+          Dim rest = dim("rest", keys.size() % key.size());
+          Dim blocks = dim("blocks", ceilDiv(seenByAny, key.size()));
+          std::vector<Tile> seen = fold(
+              blocks, {parts.begin(), parts.end()}, Order::Unordered,
+              [&](Coord i) {
+                Tile start = index(i) * key.size();
+                if (isMasked)
+                  return partOf(start, key, /*isEdge=*/true);
+                std::vector<Tile> part = parts;
+                auto take = [&](const std::vector<Tile> &found) {
+                  for (size_t n = 0; n < part.size(); ++n)
+                    part[n] = found[n];
+                };
+                Tile isWhole = index(i) < whole;
+                if (areAlike)
+                  isWhole = isWhole | (rest.size() == 0);
+                if_(
+                    isWhole,
+                    [&] { take(partOf(start, key, /*isEdge=*/false)); },
+                    [&] {
+                      take(partOf(start, areAlike ? rest : key, !areAlike));
+                    });
+                return part;
+              },
+              combine);
 
           Part all(seen);
           Tile seesAny = isMasked ? all.seen : limit > 0;

@@ -18,6 +18,7 @@
 #include "tessera/npy.h"
 
 #include <cstdlib>
+#include <cstring>
 #include <functional>
 #include <map>
 
@@ -94,10 +95,23 @@ public:
               runtime::bindArguments(info, step.arguments, *bound.back());
           !status)
         return status.error();
+      size_t shared = 0;
       for (const Stage &stage : info.stages) {
         bytes = std::max(bytes, static_cast<size_t>(stage.scratchBytes));
-        entries.push_back({stage.entry, stage.programs, bound.back().get()});
+        shared = std::max(shared, static_cast<size_t>(stage.workspaceBytes));
+        entries.push_back({stage.entry, stage.programs, bound.back().get(),
+                           static_cast<size_t>(stage.workspaceZeroBytes)});
       }
+      if (shared == 0)
+        continue;
+      workspaces.emplace_back(static_cast<unsigned char *>(
+          std::aligned_alloc(64, (shared + 64) / 64 * 64)));
+      if (!workspaces.back())
+        return Error{ErrorFamily::Unsupported,
+                     "bench.memory",
+                     fmt::format("no {} bytes of workspace", shared),
+                     {}};
+      bound.back()->data.push_back(workspaces.back().get());
     }
     scratch.reset(static_cast<unsigned char *>(
         std::aligned_alloc(64, (bytes + 64) / 64 * 64)));
@@ -110,11 +124,15 @@ public:
   }
 
   int run() override {
-    for (const Entry &entry : entries)
+    for (const Entry &entry : entries) {
+      if (entry.zeroBytes > 0)
+        std::memset(entry.bound->data[entry.bound->data.size() - 1], 0,
+                    entry.zeroBytes);
       if (int32_t status = entry.function(
               entry.bound->data.data(), entry.bound->strides.data(),
               entry.bound->scalars.data(), 0, entry.programs, scratch.get()))
         return status;
+    }
     return 0;
   }
 
@@ -123,6 +141,8 @@ private:
     StageEntry function;
     int64_t programs;
     const runtime::BoundArguments *bound;
+    /// Of the workspace, which is last among the addresses.
+    size_t zeroBytes;
   };
   struct Free {
     void operator()(unsigned char *memory) const { std::free(memory); }
@@ -130,6 +150,7 @@ private:
   std::vector<std::unique_ptr<runtime::BoundArguments>> bound;
   std::vector<Entry> entries;
   std::unique_ptr<unsigned char, Free> scratch;
+  std::vector<std::unique_ptr<unsigned char, Free>> workspaces;
 };
 
 /// The same on all threads, through the pool.

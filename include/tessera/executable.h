@@ -35,8 +35,9 @@ namespace tessera {
 /// per scalar parameter, whose first bytes are the value in the parameter's own
 /// dtype (two bytes for bf16) and whose other bytes are zero. Programs [begin,
 /// end) of the stage's grid are run. `scratch` has the stage's scratchBytes,
-/// aligned to 64 bytes. Returns 0, or the 1-based number of a check that failed
-/// (validating builds, and memory for tiles over unbounded extents).
+/// aligned to 64 bytes. Where a stage has workspaceBytes, `data` ends with the
+/// address of its workspace. Returns 0, or the 1-based number of a check that
+/// failed (validating builds, and memory for tiles over unbounded extents).
 using StageEntry = int32_t (*)(void *const *data, const int64_t *strides,
                                const void *scalars, int64_t begin, int64_t end,
                                void *scratch);
@@ -53,6 +54,13 @@ struct Stage {
   /// Estimated time of one program on one thread, in nanoseconds: what the
   /// runtime's task grain is derived from.
   double nanosecondsPerProgram = 0;
+  /// Where several programs share a reduction, the bytes in which they leave
+  /// its parts for each other: memory that all calls of one launch have in
+  /// common and no other launch has, aligned to 64 bytes. Its first
+  /// workspaceZeroBytes are zero before the first program, and are again after
+  /// the last.
+  int64_t workspaceBytes = 0;
+  int64_t workspaceZeroBytes = 0;
 };
 
 /// What the executable was compiled to accept for one view parameter.

@@ -10,6 +10,7 @@
 #include "codegen/cpu/expand_math.h"
 #include "codegen/llvm/codegen.h"
 #include "dialect/specialize.h"
+#include "driver/call_time.h"
 #include "driver/plan_store.h"
 #include "realize/cpu/realize.h"
 #include "realize/cpu/vendor.h"
@@ -298,9 +299,13 @@ Result<PipelineResult> compileForCpu(tile::KernelOp kernel,
   }
   if (!realized) {
     Result<SearchResult> found = step("search", [&] {
-      return searchPlan({kernel, target, machine, *pins, request.alias,
-                         request.extents, StrideFacts{request.unitStride},
-                         traffic, startOf(request)});
+      return searchPlan(
+          {kernel, target, machine, *pins, request.alias, request.extents,
+           StrideFacts{request.unitStride}, traffic, startOf(request),
+           request.threads,
+           [&](const StagePrediction &stage, int64_t splits) {
+             return callTime(stage, splits, request.threads, machine);
+           }});
     });
     if (!found)
       return found.error();
@@ -383,7 +388,8 @@ Result<PipelineResult> compileForCpu(tile::KernelOp kernel,
     double programTime =
         result.predicted[i].total / std::max(double(stage.programs), 1.0);
     result.stages.push_back({nullptr, stage.symbol, stage.programs,
-                             stage.scratchBytes, programTime});
+                             stage.scratchBytes, programTime,
+                             stage.workspaceBytes, stage.workspaceZeroBytes});
   }
   return result;
 }

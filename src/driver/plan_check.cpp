@@ -313,6 +313,18 @@ Result<void> checkHonoured(const SavedPlan &saved, const Plan &plan,
                                 name(*mine.prefetch),
                                 name(stage.order.mostPrefetch), why));
     }
+    if (mine.splits && *mine.splits != stage.order.splits)
+      return refuse(
+          ErrorFamily::Unsupported, saved,
+          fmt::format(
+              "{}.splits: found {}, expected {}: {}", where, *mine.splits,
+              stage.order.mostSplits > 1
+                  ? fmt::format("1 to {}", stage.order.mostSplits)
+                  : "1",
+              stage.order.mostSplits > 1
+                  ? fmt::format("not every part of '{}' would have elements",
+                                stage.order.splitDim)
+                  : stage.order.unsplit));
     if (mine.edges && *mine.edges != stage.order.edges) {
       std::string why;
       for (const Reason &reason : stage.order.reasons)

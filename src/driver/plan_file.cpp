@@ -381,9 +381,10 @@ private:
   }
 
   void readStage(const Json &json, const std::string &where) {
-    Fields fields(json, where,
-                  {"grid", "programs_together", "prefetch", "edges", "nests"},
-                  problem);
+    Fields fields(
+        json, where,
+        {"grid", "programs_together", "prefetch", "edges", "splits", "nests"},
+        problem);
     SavedStage stage;
     stage.grid = fields.text("grid");
     stage.together = fields.whole("programs_together", 1);
@@ -395,6 +396,9 @@ private:
     stage.edges = fields.choice("edges", edgesNames);
     if (stage.edges)
       plan.choices.edges[plan.stages.size()] = *stage.edges;
+    stage.splits = fields.whole("splits", 1);
+    if (stage.splits)
+      plan.choices.splits[plan.stages.size()] = *stage.splits;
     fields.list("nests", [&](const Json &nest, std::string place) {
       stage.nests.push_back(readNest(nest, place));
     });
@@ -471,6 +475,7 @@ std::string writePlan(const Plan &plan, const PlanSubject &subject,
                {"programs_together", stage.order.together},
                {"prefetch", name(stage.order.prefetch)},
                {"edges", name(stage.order.edges)},
+               {"splits", stage.order.splits},
                {"nests", Json::array()}};
     for (const NestPlan &nest : stage.nests)
       if (seen.insert(nest.id).second)

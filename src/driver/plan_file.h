@@ -85,6 +85,7 @@ struct SavedStage {
   std::optional<int64_t> together;
   std::optional<Prefetch> prefetch;
   std::optional<Edges> edges;
+  std::optional<int64_t> splits;
   std::vector<SavedNest> nests;
 };
 

@@ -185,7 +185,9 @@ private:
                  {"prefetch", name(stage.order.prefetch)},
                  {"edges", name(stage.order.edges)},
                  {"interior_programs", stage.order.interior},
+                 {"splits", stage.order.splits},
                  {"scratch_bytes", emitted.scratchBytes},
+                 {"workspace_bytes", emitted.workspaceBytes},
                  {"nests", Json::array()}};
       for (const Reason &reason : stage.order.reasons)
         reasons.push_back({{"code", reason.code}, {"text", reason.text}});

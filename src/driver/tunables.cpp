@@ -7,8 +7,8 @@
 
 #include "driver/tunables.h"
 
+#include "driver/call_time.h"
 #include "dsl/trace.h"
-#include "runtime/cpu/dispatch.h"
 #include "target/machine.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -45,31 +45,6 @@ std::vector<Values> combinationsOf(const std::vector<TunableInfo> &open) {
       all.resize(mostCombinations + 1);
   }
   return all;
-}
-
-/// Nanoseconds of a call with the threads that the dispatcher gives it.
-double timeOf(const std::vector<StagePrediction> &stages, int threads,
-              const Machine &machine) {
-  double time = 0;
-  for (const StagePrediction &predicted : stages) {
-    Stage stage;
-    stage.programs = predicted.programs;
-    stage.nanosecondsPerProgram =
-        predicted.nanoseconds / std::max(double(predicted.programs), 1.0);
-    runtime::Grain grain = runtime::chooseGrain(stage, threads);
-    if (grain.tasks <= 1 || grain.threads <= 1) {
-      time += predicted.nanoseconds;
-      continue;
-    }
-    auto shares = [](int64_t whole, int64_t parts) {
-      return double((whole + parts - 1) / parts);
-    };
-    time += shares(grain.tasks, grain.threads) *
-                shares(stage.programs, grain.tasks) *
-                stage.nanosecondsPerProgram +
-            machine.forkJoinNanoseconds;
-  }
-  return time;
 }
 
 } // namespace
@@ -117,7 +92,7 @@ chooseTunables(const Kernel &source, const TraceOptions &options,
         return std::nullopt;
       continue;
     }
-    candidate.nanoseconds = timeOf(*stages, request.threads, machine);
+    candidate.nanoseconds = callTime(*stages, request.threads, machine);
     candidate.code = "cost.higher";
     if (choice.module && *candidate.nanoseconds >= margin * least) {
       if (*candidate.nanoseconds <= least)

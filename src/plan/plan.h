@@ -140,6 +140,34 @@ std::map<int64_t, NestPrefetches> findPrefetches(tile::ParallelOp grid,
 GridPlan planGrid(tile::ParallelOp grid, size_t number,
                   const std::vector<Step> &steps, const Planning &planning);
 
+/// The reduction of a grid's programs that several programs may share: a fold
+/// or a contraction in any order at the top level of the program, before which
+/// nothing is written, so that what precedes it can be done by each of them.
+struct SplitSite {
+  mlir::Operation *op = nullptr;
+  /// The dimension that is cut; its extent, unless data decides it.
+  mlir::StringAttr dim;
+  std::optional<int64_t> extent;
+  /// The most parts.
+  int64_t most = 1;
+};
+
+/// The site with the most work; null, and `why`, if there is none.
+std::optional<SplitSite> findSplit(tile::ParallelOp grid,
+                                   const std::vector<Step> &steps,
+                                   const Planning &planning, std::string &why);
+
+/// How many coordinates all parts but the last one of a contraction have, and
+/// the last one. std::nullopt where the last one would have none.
+std::optional<std::pair<int64_t, int64_t>> sharesOf(int64_t extent,
+                                                    int64_t splits);
+
+/// Decides into how many parts the reductions of stage `number` are cut: as was
+/// chosen, where that is legal, else one.
+void planSplits(tile::ParallelOp grid, size_t number,
+                const std::vector<Step> &steps, const Planning &planning,
+                GridPlan &plan);
+
 /// The coordinates of the grid that the packed operand of a nest depends on, if
 /// there are others that it does not depend on; std::nullopt elsewhere.
 std::optional<llvm::SmallVector<unsigned>>

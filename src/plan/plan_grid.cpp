@@ -108,6 +108,7 @@ GridPlan planGrid(tile::ParallelOp grid, size_t number,
   const KernelAnalysis &analysis = planning.analysis;
   GridPlan plan;
   planOrder(grid, steps, planning, plan);
+  planSplits(grid, number, steps, planning, plan);
   auto alone = [&](StringRef code, const Twine &why) {
     plan.reasons.push_back({code.str(), why.str()});
     return plan;

@@ -77,6 +77,9 @@ std::string Plan::summary() const {
     text += stage.grid.empty() ? "one program" : "parallel " + stage.grid;
     if (stage.order.together > 1)
       text += " x" + std::to_string(stage.order.together);
+    if (stage.order.splits > 1)
+      text += ", " + std::to_string(stage.order.splits) + " splits of " +
+              stage.order.splitDim;
     if (stage.order.edges == Edges::Apart)
       text += ", edges apart";
     for (const NestPlan &nest : stage.nests) {
@@ -142,6 +145,7 @@ std::vector<PlanChoices> everyCombination(const Plan &plan) {
               std::min(together, stage.order.mostTogether);
           choices.prefetch[number] =
               std::min(prefetch, stage.order.mostPrefetch);
+          choices.splits[number] = stage.order.splits;
           for (const NestPlan &nest : stage.nests) {
             NestChoice &choice = choices.nests[nest.id];
             if (!nest.vectorDim.empty())

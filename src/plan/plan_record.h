@@ -166,6 +166,20 @@ struct GridPlan {
   /// The dimension along which one program follows another; empty for the last
   /// of the grid's.
   std::string innermost;
+  /// Parts that the reduction of each program is done in, by as many programs;
+  /// the last of them to finish combines them and does what follows.
+  int64_t splits = 1;
+  /// The most that there could be; 1 where there is nothing to split, for the
+  /// reason `unsplit`.
+  int64_t mostSplits = 1;
+  std::string unsplit;
+  /// What is split: the dimension, the nests (NestPlan::id) from the first to
+  /// the last, the iterations that stay together, and the bytes that a part
+  /// leaves for the others.
+  std::string splitDim;
+  std::pair<int64_t, int64_t> splitNests = {0, -1};
+  int64_t splitUnits = 1;
+  int64_t partBytes = 0;
   /// Programs that touch no edge of an array, where others do and they can be
   /// set apart; 0 elsewhere.
   int64_t interior = 0;
@@ -264,6 +278,8 @@ struct PlanChoices {
   std::map<size_t, Prefetch> prefetch;
   /// By the number of the stage.
   std::map<size_t, Edges> edges;
+  /// GridPlan::splits, by the number of the stage.
+  std::map<size_t, int64_t> splits;
 };
 
 /// A plan that the search looked at.

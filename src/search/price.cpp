@@ -523,14 +523,18 @@ private:
         test && isa_and_present<LLVM::BitcastOp>(test.getLhs().getDefiningOp());
     const bool isUsual = branch->hasAttr(usualAttr);
     double share = isUsual ? 1 : isRare ? rare : even;
-    if (auto taken = branch->getAttrOfType<FloatAttr>(takenAttribute))
+    auto taken = branch->getAttrOfType<FloatAttr>(takenAttribute);
+    if (taken)
       share = taken.getValueAsDouble();
     double latency = 0;
     for (Region *region : {&branch.getThenRegion(), &branch.getElseRegion()}) {
       if (region->empty())
         continue;
-      const double times =
-          isUsual && region == &branch.getElseRegion() ? rare : share;
+      const bool isElse = region == &branch.getElseRegion();
+      const double times = !isElse   ? share
+                           : taken   ? 1 - share
+                           : isUsual ? rare
+                                     : share;
       const double outerWeight = std::exchange(weight, weight * times);
       Block body = priceBlock(region->front());
       weight = outerWeight;

@@ -44,6 +44,42 @@ std::vector<TimeTerms> predictStages(const std::vector<StagePrice> &prices,
   return times;
 }
 
+std::vector<int64_t> splitCandidates(const StagePrediction &stage,
+                                     int threads) {
+  std::vector<int64_t> candidates;
+  // Where there are many programs, they are even enough.
+  if (threads <= 1 || stage.programs <= 0 || stage.programs >= 2 * threads)
+    return candidates;
+  const int64_t most = std::min(
+      stage.mostSplits, 4 * (threads + stage.programs - 1) / stage.programs);
+  // Powers of two, and what gives each thread as many programs.
+  for (int64_t splits = 2; splits <= most; ++splits)
+    if ((splits & (splits - 1)) == 0 || stage.programs * splits % threads == 0)
+      candidates.push_back(splits);
+  return candidates;
+}
+
+/// Of one stage of a plan.
+static StagePrediction predictionOf(const StagePlan &stage,
+                                    const StagePrice &price, int64_t programs,
+                                    double nanoseconds) {
+  StagePrediction prediction{programs, nanoseconds};
+  const GridPlan &grid = stage.order;
+  if (grid.mostSplits <= 1 || grid.splits > 1)
+    return prediction;
+  double all = 0, inside = 0;
+  for (auto [id, cycles] : price.nestCycles) {
+    all += cycles;
+    if (id >= grid.splitNests.first && id <= grid.splitNests.second)
+      inside += cycles;
+  }
+  prediction.mostSplits = grid.mostSplits;
+  prediction.splitShare = all > 0 ? inside / all : 0;
+  prediction.splitUnits = grid.splitUnits;
+  prediction.partBytes = double(grid.partBytes);
+  return prediction;
+}
+
 namespace {
 
 /// Code of more instructions is not admitted beside the default plan: it takes
@@ -67,6 +103,8 @@ struct Priced {
   Plan plan;
   std::vector<StagePrice> prices;
   double nanoseconds = 0;
+  /// By stage.
+  std::vector<StagePrediction> stages;
   int64_t instructions = 0;
   /// Those that are not rarely reached: what counts for admission.
   int64_t usualInstructions = 0;
@@ -107,6 +145,7 @@ public:
       searchTogether();
       searchPrefetch();
       searchPasses(alone);
+      searchSplits();
     } else {
       refuse(fmt::format("any other plan: {} instructions are more than {}",
                          best.instructions, longestSearched),
@@ -165,10 +204,14 @@ private:
       priced.instructions += stage.instructions;
       priced.usualInstructions += stage.instructions - stage.rareInstructions;
     }
-    for (const TimeTerms &time :
-         predictStages(priced.prices, programs, input.traffic, input.target,
-                       input.machine))
-      priced.nanoseconds += time.total;
+    const std::vector<TimeTerms> times = predictStages(
+        priced.prices, programs, input.traffic, input.target, input.machine);
+    for (size_t i = 0; i < times.size(); ++i) {
+      priced.nanoseconds += times[i].total;
+      priced.stages.push_back(predictionOf(realized->plan.stages[i],
+                                           priced.prices[i], programs[i],
+                                           times[i].total));
+    }
     discard(std::move(realized->module));
     priced.plan = std::move(realized->plan);
     priced.index = result.candidates.size();
@@ -512,6 +555,57 @@ private:
     }
   }
 
+  /// Several programs share a reduction where there are fewer programs than
+  /// threads. What counts is the time on all of them, by the price of the plan
+  /// without parts.
+  void searchSplits() {
+    if (!input.stageTime)
+      return;
+    for (size_t stage = 0; stage < best.plan.stages.size(); ++stage) {
+      const StagePrediction whole = best.stages[stage];
+      const double alone = input.stageTime(whole, 1);
+      std::vector<std::pair<double, int64_t>> found;
+      for (int64_t splits : splitCandidates(whole, input.threads))
+        found.emplace_back(input.stageTime(whole, splits), splits);
+      std::sort(found.begin(), found.end());
+      for (auto [time, splits] : found) {
+        PlanChoices choices = best.choices;
+        choices.splits[stage] = splits;
+        choices.edges.erase(stage);
+        std::string what = fmt::format(
+            "{} programs share a reduction: {:.3g} us instead of {:.3g} us "
+            "with {} threads",
+            splits, time / 1000, alone / 1000, input.threads);
+        if (time >= splitMargin * alone) {
+          refuse(what, time >= alone ? "cost.higher" : "cost.equal", choices);
+          break;
+        }
+        if (takeSplits(choices, what, stage, splits))
+          break;
+      }
+    }
+  }
+
+  /// Takes a plan with parts if it is legal and short enough.
+  bool takeSplits(const PlanChoices &choices, const std::string &what,
+                  size_t stage, int64_t splits) {
+    Result<Priced> priced = price(choices, what);
+    if (!priced) {
+      refuse(what, priced.error().code, choices);
+      return false;
+    }
+    PlanCandidate &entry = result.candidates.back();
+    // The last part may have a body of its own.
+    if (priced->plan.stages[stage].order.splits != splits)
+      entry.code = "splits.shares";
+    else if (priced->usualInstructions >
+             2 * std::max(mostInstructions, best.usualInstructions))
+      entry.code = "admission.instructions";
+    else
+      best = std::move(*priced);
+    return result.candidates.size() - 1 == best.index;
+  }
+
   bool isApart(size_t stage) const {
     return best.plan.stages[stage].order.edges == Edges::Apart;
   }
@@ -582,12 +676,14 @@ static std::vector<StagePrediction> predicted(const RealizedKernel &realized,
   std::vector<int64_t> programs;
   for (const RealizedStage &stage : realized.stages)
     programs.push_back(stage.programs);
+  const std::vector<StagePrice> prices =
+      priceStages(realized.module.get(), input.target, machine);
   std::vector<TimeTerms> times =
-      predictStages(priceStages(realized.module.get(), input.target, machine),
-                    programs, input.traffic, input.target, machine);
+      predictStages(prices, programs, input.traffic, input.target, machine);
   std::vector<StagePrediction> stages;
   for (size_t i = 0; i < times.size(); ++i)
-    stages.push_back({programs[i], times[i].total});
+    stages.push_back(predictionOf(realized.plan.stages[i], prices[i],
+                                  programs[i], times[i].total));
   return stages;
 }
 

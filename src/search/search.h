@@ -13,7 +13,8 @@
 // The decisions are searched one after another, each with the best of those
 // before it: which values are kept; the vector dimension of each nest; vectors
 // per iteration; the form of the tail; how many programs advance together; what
-// they prefetch; whether reductions that depend on others join their loops.
+// they prefetch; whether reductions that depend on others join their loops; how
+// many programs share a reduction, which alone goes by the time on all threads.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,7 +24,30 @@
 #include "plan/plan.h"
 #include "search/price.h"
 
+#include <functional>
+
 namespace tessera {
+
+/// The predicted time of one stage on one thread, and what several programs
+/// could share of it.
+struct StagePrediction {
+  int64_t programs = 1;
+  double nanoseconds = 0;
+  /// The share of the time that the reduction takes which could be cut into at
+  /// most `mostSplits` parts of whole units, and the bytes that a part leaves.
+  int64_t mostSplits = 1;
+  double splitShare = 0;
+  int64_t splitUnits = 1;
+  double partBytes = 0;
+};
+
+/// The numbers of parts that are worth a look for a stage on so many threads,
+/// more than one.
+std::vector<int64_t> splitCandidates(const StagePrediction &stage, int threads);
+
+/// What the time of a stage on several threads has to be with parts, of the
+/// time without.
+inline constexpr double splitMargin = 0.85;
 
 /// What a kernel is compiled for.
 struct SearchInput {
@@ -39,6 +63,11 @@ struct SearchInput {
   Traffic traffic;
   /// What every candidate has.
   PlanChoices start = {};
+  /// Threads that calls will have, and the time in nanoseconds of a stage on
+  /// them whose reductions are cut into so many parts; no reduction is cut
+  /// where it is not given.
+  int threads = 1;
+  std::function<double(const StagePrediction &, int64_t splits)> stageTime = {};
 };
 
 struct SearchResult {
@@ -50,12 +79,6 @@ struct SearchResult {
 /// Looks at the candidates. A kernel that cannot be realized with any plan is
 /// an error, that of its default plan.
 Result<SearchResult> searchPlan(const SearchInput &input);
-
-/// The predicted time of one stage on one thread.
-struct StagePrediction {
-  int64_t programs = 1;
-  double nanoseconds = 0;
-};
 
 /// The predicted times of a plan's stages on the input's machine.
 Result<std::vector<StagePrediction>>

@@ -136,7 +136,7 @@ private:
   void describeData() {
     add(" * data[{}]: the address of element (0, ..., 0) of each array.\n"
         " * strides[{}]: their strides in elements, one array after another.\n",
-        views.size(), strideCount());
+        views.size() + (workspaceBytes() > 0), strideCount());
     size_t stride = 0;
     for (size_t i = 0; i < views.size(); ++i) {
       const ViewParameter &view = *views[i];
@@ -156,6 +156,19 @@ private:
           name(view.dtype), where, required.empty() ? "" : "; ", required);
       stride += view.extents.size();
     }
+    if (workspaceBytes() > 0)
+      add(" *   data[{}]: the workspace, {} bytes aligned to 64, the same for "
+          "all\n *     programs of a run and of no other; before a stage's "
+          "first program, as\n *     many bytes as its constant (below) says "
+          "are zero\n",
+          views.size(), workspaceBytes());
+  }
+
+  int64_t workspaceBytes() const {
+    int64_t bytes = 0;
+    for (const Stage &stage : info.stages)
+      bytes = std::max(bytes, stage.workspaceBytes);
+    return (bytes + 63) / 64 * 64;
   }
 
   size_t strideCount() const {
@@ -203,8 +216,8 @@ private:
       if (needed)
         headers += fmt::format("{}<{}>", headers.empty() ? "" : ", ", header);
     };
-    include(!scalars.empty(), "string.h");
-    include(needsScratch, "stdlib.h");
+    include(!scalars.empty() || workspaceBytes() > 0, "string.h");
+    include(needsScratch || workspaceBytes() > 0, "stdlib.h");
     include(std::any_of(scalars.begin(), scalars.end(), needsMath), "math.h");
     add(" *\n * Example in C11, all on this thread, arrays dense{}{}:\n *\n",
         headers.empty() ? "" : "; includes ", headers);
@@ -220,6 +233,10 @@ private:
       }
       for (int64_t value : dense)
         strides += (strides.empty() ? "" : ", ") + std::to_string(value);
+    }
+    if (workspaceBytes() > 0) {
+      add(" *   void *workspace = aligned_alloc(64, {});\n", workspaceBytes());
+      pointers += (pointers.empty() ? "" : ", ") + std::string("workspace");
     }
     add(" *   void *data[] = {{{}}};\n", pointers);
     add(" *   const int64_t strides[] = {{{}}};\n",
@@ -240,6 +257,8 @@ private:
         add(" *   void *{} = aligned_alloc(64, {});\n", scratch,
             (stage.scratchBytes + 63) / 64 * 64);
       }
+      if (stage.workspaceZeroBytes > 0)
+        add(" *   memset(workspace, 0, {});\n", stage.workspaceZeroBytes);
       std::string call = fmt::format(
           "{}(data, strides, {}, 0, {}_{}_PROGRAMS, {})", stage.symbol,
           scalars.empty() ? "0" : "scalars", prefix, stageName(i), scratch);
@@ -262,11 +281,15 @@ private:
       for (size_t axis = 0; axis < view->extents.size(); ++axis)
         add("#define {}_{}_EXTENT{} INT64_C({})\n", prefix, upper(view->name),
             axis, view->extents[axis]);
-    for (size_t i = 0; i < info.stages.size(); ++i)
+    for (size_t i = 0; i < info.stages.size(); ++i) {
       add("#define {0}_{1}_PROGRAMS INT64_C({2})\n"
           "#define {0}_{1}_SCRATCH_BYTES INT64_C({3})\n",
           prefix, stageName(i), info.stages[i].programs,
           info.stages[i].scratchBytes);
+      if (workspaceBytes() > 0)
+        add("#define {0}_{1}_WORKSPACE_ZERO_BYTES INT64_C({2})\n", prefix,
+            stageName(i), info.stages[i].workspaceZeroBytes);
+    }
     text += "\n";
   }
 

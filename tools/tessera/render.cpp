@@ -175,6 +175,9 @@ private:
     if (stage["programs_together"].get<int64_t>() > 1)
       line(1, "{} programs advance together, phase by phase",
            text(stage["programs_together"]));
+    if (stage["splits"].get<int64_t>() > 1)
+      line(1, "{} programs share each reduction, {} bytes of workspace",
+           text(stage["splits"]), text(stage["workspace_bytes"]));
     if (stage["interior_programs"].get<int64_t>() > 0)
       line(1, "{} programs touch no edge of an array: {}",
            text(stage["interior_programs"]),

@@ -402,7 +402,7 @@ public:
     bool isPartial = lanes > 1 && llvm::any_of(contract.getOver(), [&](auto d) {
                        return nest.isVectorDim(cast<StringAttr>(d));
                      });
-    if (!contract.getAcc() || (isPartial && !isFirst))
+    if (!contract.getAcc() || nest.isPart() || (isPartial && !isFirst))
       return {zero};
     Value acc = nest.value(contract.getAcc());
     if (isPartial)

@@ -173,10 +173,14 @@ Value TileBuffer::size(VectorEmitter &emit) const {
   return dynamicBytes ? dynamicBytes : emit.integer(emit.b.getI64Type(), bytes);
 }
 
+int64_t TileBuffer::constantSpacing() const {
+  return (bytes + padding + 63) / 64 * 64;
+}
+
 Value TileBuffer::spacing(VectorEmitter &emit) const {
   Type i64 = emit.b.getI64Type();
   if (!dynamicBytes)
-    return emit.integer(i64, (bytes + padding + 63) / 64 * 64);
+    return emit.integer(i64, constantSpacing());
   Value padded = emit.add(dynamicBytes, emit.integer(i64, padding + 63));
   return emit.b.create<arith::AndIOp>(emit.loc, padded, emit.integer(i64, -64));
 }
@@ -205,6 +209,19 @@ TileBuffer Realizer::allocate(Type tileType, StringRef what, Operation *op,
     allocateOnHeap(buffer, what, op, copies);
     return buffer;
   }
+  buffer = layOut(tileType, op, copies, innermost);
+  buffer.pointer = allocateBytes(
+      buffer.bytes + (copies - 1) * buffer.constantSpacing(), what);
+  return buffer;
+}
+
+TileBuffer Realizer::layOut(Type tileType, Operation *op, int64_t copies,
+                            StringAttr innermost) {
+  TileBuffer buffer;
+  buffer.element = tile::getElement(tileType);
+  buffer.dims = tile::getDims(tileType);
+  buffer.strides.assign(buffer.dims.size(), 1);
+  buffer.dynamicStrides.resize(buffer.dims.size());
   int64_t elements = 1;
   auto place = [&](int64_t axis) {
     buffer.strides[axis] = elements;
@@ -227,8 +244,6 @@ TileBuffer Realizer::allocate(Type tileType, StringRef what, Operation *op,
     bytes = 0;
   }
   buffer.bytes = bytes;
-  int64_t spacing = (bytes + padding + 63) / 64 * 64;
-  buffer.pointer = allocateBytes(bytes + (copies - 1) * spacing, what);
   return buffer;
 }
 
@@ -278,8 +293,9 @@ void Realizer::record(const NestPlan &nest) { plan.nests.push_back(nest); }
 /// follow one another with the same operand find it there.
 void Realizer::packOperand(Value operand, const TileBuffer &buffer) {
   std::optional<SmallVector<unsigned>> along;
-  // Bodies of programs that are set apart use the same memory for other things.
-  if (stageGrid && plan.order.edges == Edges::Checked)
+  // Bodies of programs that are set apart use the same memory for other things;
+  // programs that share a contraction copy different parts.
+  if (stageGrid && plan.order.edges == Edges::Checked && !share)
     along = sharedCoordinates(stageGrid, operand, analysis);
   if (!along)
     return materializeInto(operand, buffer);
@@ -475,6 +491,15 @@ void Realizer::evaluateYield(Operation *yield,
   }
 }
 
+/// Whether the operation that computes a yielded tile writes it where it is
+/// wanted.
+static bool isPlaced(Value yielded, Operation *yield) {
+  Operation *op = yielded.getDefiningOp();
+  return op && op->getBlock() == yield->getBlock() &&
+         isa<tile::ReduceOp, tile::ContractOp, tile::IfOp>(op) &&
+         llvm::count(yield->getOperands(), yielded) == 1;
+}
+
 /// What reduces, contracts or branches writes its results where the yield wants
 /// them: no copy is made.
 void Realizer::runYielding(Block &block, ArrayRef<TileBuffer> destinations,
@@ -485,10 +510,7 @@ void Realizer::runYielding(Block &block, ArrayRef<TileBuffer> destinations,
   for (Value yielded : yield->getOperands()) {
     if (!isTile(yielded))
       continue;
-    Operation *op = yielded.getDefiningOp();
-    if (op && op->getBlock() == &block &&
-        isa<tile::ReduceOp, tile::ContractOp, tile::IfOp>(op) &&
-        llvm::count(yield->getOperands(), yielded) == 1) {
+    if (isPlaced(yielded, yield)) {
       wanted[yielded] = next.front();
       placed.push_back(yielded);
     }
@@ -570,9 +592,19 @@ template <typename Loop> void Realizer::runLoop(Loop op) {
 void Realizer::runDecidedIf(tile::IfOp op, Region &taken) {
   if (taken.empty())
     return;
+  Operation *yield = taken.front().getTerminator();
+  SmallVector<Value> placed;
+  for (auto [result, yielded] :
+       llvm::zip(op.getResults(), yield->getOperands()))
+    if (isWanted(result) && isPlaced(yielded, yield)) {
+      wanted[yielded] = wanted[result];
+      placed.push_back(yielded);
+    }
   runBlock(taken.front());
-  for (auto [result, yielded] : llvm::zip(
-           op.getResults(), taken.front().getTerminator()->getOperands())) {
+  for (Value value : placed)
+    wanted.erase(value);
+  for (auto [result, yielded] :
+       llvm::zip(op.getResults(), yield->getOperands())) {
     if (!isTile(result)) {
       setScalar(result, scalar(yielded));
       continue;
@@ -588,6 +620,24 @@ void Realizer::runDecidedIf(tile::IfOp op, Region &taken) {
     if (StringAttr layout = layouts.lookup(yielded))
       layouts[result] = layout;
   }
+}
+
+/// The share of a loop's iterations in which a condition holds that compares
+/// their number with a constant; std::nullopt for others.
+static std::optional<double> shareOf(Value condition, const DimTable &dims) {
+  auto compare = condition.getDefiningOp<arith::CmpIOp>();
+  if (!compare || compare.getPredicate() != arith::CmpIPredicate::slt)
+    return std::nullopt;
+  auto number = dyn_cast<BlockArgument>(compare.getLhs());
+  auto fold = number ? dyn_cast<tile::FoldOp>(number.getOwner()->getParentOp())
+                     : tile::FoldOp();
+  std::optional<int64_t> bound = constantIndex(compare.getRhs());
+  if (!fold || number.getArgNumber() != 0 || !bound)
+    return std::nullopt;
+  std::optional<int64_t> extent = dims.extent(fold.getDimAttr());
+  if (!extent || *extent <= 0)
+    return std::nullopt;
+  return std::clamp(double(*bound) / double(*extent), 0.0, 1.0);
 }
 
 void Realizer::runIf(tile::IfOp op) {
@@ -607,6 +657,8 @@ void Realizer::runIf(tile::IfOp op) {
   bool hasElse = !op.getElseRegion().empty();
   auto ifOp = b.create<scf::IfOp>(emit.loc, scalarTypes,
                                   scalar(op.getCondition()), hasElse);
+  if (std::optional<double> share = shareOf(op.getCondition(), analysis.dims))
+    ifOp->setAttr(takenAttribute, b.getF64FloatAttr(*share));
   auto branch = [&](Region &region, Block *target) {
     OpBuilder::InsertionGuard guard(b);
     bool hasYield =

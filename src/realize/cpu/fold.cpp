@@ -130,7 +130,7 @@ void Realizer::runTreeFold(tile::FoldOp op) {
   }
 }
 
-void Realizer::runFold(tile::FoldOp op) {
+void Realizer::runFold(tile::FoldOp op, Value first, Value last) {
   if (op.getOrder() == tile::Order::Tree)
     return runTreeFold(op);
   if (constantExtent(op.getDimAttr()) == 0) {
@@ -164,9 +164,14 @@ void Realizer::runFold(tile::FoldOp op) {
   for (auto [a, c] : llvm::zip(current, next))
     inits.append({a.pointer, c.pointer});
   Value size = extent(op.getDimAttr());
-  auto loop =
-      b.create<scf::ForOp>(emit.loc, emit.index(0), size, emit.index(1), inits);
+  auto loop = b.create<scf::ForOp>(emit.loc, first ? first : emit.index(0),
+                                   last ? last : size, emit.index(1), inits);
   loop->setAttr(blocksAttribute, b.getUnitAttr());
+  if (std::optional<int64_t> whole = constantExtent(op.getDimAttr());
+      whole && last) {
+    double trips = double(*whole) / double(plan.order.splits);
+    loop->setAttr(tripsAttribute, b.getDenseF64ArrayAttr({trips, trips}));
+  }
   {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToEnd(loop.getBody());

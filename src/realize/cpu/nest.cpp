@@ -50,6 +50,11 @@ NestEmitter::NestEmitter(Realizer &realizer, const Phase &phase,
     level.dim = dim;
     level.extent = r.checksOnly ? r.constantExtent(dim)
                                 : r.analysis.phases.liveExtent(phase, dim);
+    if (r.share && r.share->dim == dim) {
+      level.extent = r.share->extent;
+      level.base = r.share->begin;
+      continue;
+    }
     if (r.checksOnly)
       continue;
     LiveLimit limit = r.analysis.phases.liveLimit(phase, dim);
@@ -108,6 +113,18 @@ Value NestEmitter::end(unsigned level, int64_t last) {
   return b.create<arith::MinSIOp>(emit.loc, constant, left);
 }
 
+/// A coordinate that is counted from the first one of the level.
+Value NestEmitter::fromBase(unsigned level, Value coordinate) {
+  const Value base = levels[level].base;
+  return base ? emit.add(base, coordinate) : coordinate;
+}
+
+/// Of a reduced level, where it is constant.
+std::optional<int64_t> NestEmitter::extentOf(unsigned level) const {
+  return levels[level].base ? levels[level].extent
+                            : r.constantExtent(levels[level].dim);
+}
+
 void NestEmitter::loop(unsigned level, int64_t first, int64_t trips,
                        int64_t step, int64_t vectorCount, States *states,
                        function_ref<void()> body) {
@@ -116,7 +133,7 @@ void NestEmitter::loop(unsigned level, int64_t first, int64_t trips,
   int64_t savedVectors = vectors;
   vectors = vectorCount;
   if (trips == 1 && !levels[level].limit.known) {
-    enter(level, emit.index(first));
+    enter(level, fromBase(level, emit.index(first)));
     body();
     vectors = savedVectors;
     return;
@@ -124,11 +141,14 @@ void NestEmitter::loop(unsigned level, int64_t first, int64_t trips,
   SmallVector<Value> inits;
   if (states)
     flatten(*states, inits);
-  Value lower = emit.index(first);
+  Value lower = fromBase(level, emit.index(first));
   Value upper = trips < 0 ? r.extent(levels[level].dim)
-                          : end(level, first + trips * step);
+                          : fromBase(level, end(level, first + trips * step));
   auto forOp =
       b.create<scf::ForOp>(emit.loc, lower, upper, emit.index(step), inits);
+  if (levels[level].base)
+    forOp->setAttr(tripsAttribute,
+                   b.getDenseF64ArrayAttr({double(trips), double(trips)}));
   if (levels[level].limit.known)
     noteTrips(
         forOp, level, trips,
@@ -216,7 +236,7 @@ void NestEmitter::emitVectorLevel(unsigned level, function_ref<void()> inner) {
     loop(level, extent - tail, tail > 0, plan.lanes, 1, nullptr, inner);
     mask = {};
     lanes = 1;
-  } else if (plan.tail == TailForm::Overlap) {
+  } else if (plan.tail == TailForm::Overlap && extent >= plan.lanes) {
     loop(level, extent - plan.lanes, tail > 0, plan.lanes, 1, nullptr, inner);
     lanes = 1;
   } else {
@@ -348,7 +368,7 @@ void NestEmitter::emitReduction() {
   int64_t count = copies();
   if (isVector) {
     lanes = plan.lanes;
-    int64_t extent = *r.constantExtent(vectorDim);
+    int64_t extent = *extentOf(vectorLevel);
     count = rows * (extent >= plan.lanes * plan.unroll ? plan.unroll : 1);
   }
   States states;
@@ -369,7 +389,7 @@ void NestEmitter::emitReducedLevel(unsigned level, States &states) {
   if (blockBegin && level == keptLevels)
     return loopOverBlock(level, states, inner);
   if (int(level) != vectorLevel) {
-    std::optional<int64_t> extent = r.constantExtent(levels[level].dim);
+    std::optional<int64_t> extent = extentOf(level);
     // The inner loop of a window: without it, what an iteration needs beside
     // the sums is the same for all of the outer loops' iterations.
     if (level + 1 == levels.size() && level > keptLevels && extent &&
@@ -381,7 +401,7 @@ void NestEmitter::emitReducedLevel(unsigned level, States &states) {
     }
     return loop(level, 0, extent.value_or(-1), 1, vectors, &states, inner);
   }
-  int64_t extent = *r.constantExtent(vectorDim);
+  int64_t extent = *extentOf(level);
   int64_t group = plan.lanes * plan.unroll;
   int64_t groups = extent / group;
   int64_t single = extent % group / plan.lanes;
@@ -425,20 +445,24 @@ void NestEmitter::fillWithZeros(const TileBuffer &buffer) {
 void NestEmitter::emitReducedBlocks() {
   auto contract = cast<tile::ContractOp>(phase->roots[0].op);
   const TileBuffer result = *r.findBuffer(contract.getResult());
-  if (contract.getAcc())
+  if (contract.getAcc() && !isPart())
     r.materializeInto(contract.getAcc(), result);
   else
     fillWithZeros(result);
-  const int64_t extent = *r.constantExtent(levels[keptLevels].dim);
+  const int64_t extent = *extentOf(keptLevels);
+  Value last = fromBase(keptLevels, emit.index(extent));
   auto blocks =
-      b.create<scf::ForOp>(emit.loc, emit.index(0), emit.index(extent),
+      b.create<scf::ForOp>(emit.loc, fromBase(keptLevels, emit.index(0)), last,
                            emit.index(plan.reducedBlock));
+  if (levels[keptLevels].base) {
+    double trips = double(llvm::divideCeil(extent, plan.reducedBlock));
+    blocks->setAttr(tripsAttribute, b.getDenseF64ArrayAttr({trips, trips}));
+  }
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(blocks.getBody()->getTerminator());
   blockBegin = blocks.getInductionVar();
   blockEnd = b.create<arith::MinSIOp>(
-      emit.loc, emit.add(blockBegin, emit.index(plan.reducedBlock)),
-      emit.index(extent));
+      emit.loc, emit.add(blockBegin, emit.index(plan.reducedBlock)), last);
   emitLevel(0);
   blockBegin = blockEnd = {};
 }
@@ -471,9 +495,10 @@ void NestEmitter::emitBlockedSum(unsigned level, int64_t groups,
   int64_t group = plan.lanes * plan.unroll;
   SmallVector<Value> inits;
   flatten(states, inits);
-  Value end = emit.index(groups * group);
-  auto outer = b.create<scf::ForOp>(emit.loc, emit.index(0), end,
-                                    emit.index(plan.sumBlock * group), inits);
+  Value end = fromBase(level, emit.index(groups * group));
+  auto outer =
+      b.create<scf::ForOp>(emit.loc, fromBase(level, emit.index(0)), end,
+                           emit.index(plan.sumBlock * group), inits);
   levels[level].anchor = outer;
   int64_t savedVectors = vectors;
   vectors = plan.unroll;
@@ -542,7 +567,7 @@ void NestEmitter::finishReduction(States &states) {
       for (Value &part : states[0])
         part = emit.extract(part, 0);
     lanes = 1;
-    int64_t extent = *r.constantExtent(vectorDim);
+    int64_t extent = *extentOf(vectorLevel);
     int64_t tail = extent % plan.lanes;
     if (plan.tail == TailForm::Scalar && tail > 0) {
       // The outer reduced levels have been run; a scalar tail needs them again
@@ -553,8 +578,7 @@ void NestEmitter::finishReduction(States &states) {
         auto inner = [&] { self(self, level + 1); };
         if (int(level) == vectorLevel)
           return loop(level, extent - tail, tail, 1, 1, &states, inner);
-        std::optional<int64_t> size = r.constantExtent(levels[level].dim);
-        loop(level, 0, size.value_or(-1), 1, 1, &states, inner);
+        loop(level, 0, extentOf(level).value_or(-1), 1, 1, &states, inner);
       };
       for (unsigned level = keptLevels; level < levels.size(); ++level)
         levels[level].anchor = nullptr;

@@ -97,6 +97,9 @@ public:
   bool isVectorDim(mlir::StringAttr dim) const {
     return lanes > 1 && dim == vectorDim;
   }
+  /// Whether this is a part of a reduction that several programs share: what it
+  /// is added to comes in when the parts are.
+  bool isPart() const { return r.share.has_value(); }
 
   Realizer &r;
   VectorEmitter &emit;
@@ -115,6 +118,8 @@ private:
     std::optional<int64_t> extent;
     /// What ends them earlier in some of the programs that run this code.
     LiveLimit limit;
+    /// The first coordinate, where programs share the dimension; null for 0.
+    mlir::Value base;
     mlir::Value coordinate;
     mlir::Operation *anchor = nullptr;
     /// Values that depend on this level and outer ones, by slotOf().
@@ -220,6 +225,8 @@ private:
             llvm::function_ref<void()> body);
   void enter(unsigned level, mlir::Value coordinate);
   mlir::Value end(unsigned level, int64_t last);
+  mlir::Value fromBase(unsigned level, mlir::Value coordinate);
+  std::optional<int64_t> extentOf(unsigned level) const;
   bool staysInside(const Access &access, unsigned axis) const;
   bool isSeenInside(const Access &access, unsigned axis) const;
   void emitTiledLevel(unsigned level, llvm::function_ref<void()> inner);

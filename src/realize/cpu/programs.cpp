@@ -50,7 +50,11 @@ void Realizer::runParallel(tile::ParallelOp op, Value first, Value last) {
   // stand in the plan one by one.
   if (!checksOnly && last) {
     order = planGrid(op, stage, steps, planning);
-    planEdges(op, stage, planning, order);
+    if (order.splits == 1)
+      planEdges(op, stage, planning, order);
+    else if (planning.choices.edges.count(stage) > 0)
+      order.reasons.push_back(
+          {"edges.splits", "programs that share a reduction have one body"});
     box = interiorPrograms(op, analysis.accesses);
   }
   if (last) {
@@ -137,6 +141,8 @@ void Realizer::runPrograms(tile::ParallelOp op, Value first, Value last,
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(loop.getBody()->getTerminator());
   advancing = together;
+  if (nests.empty() && op == stageGrid && plan.order.splits > 1)
+    return runSharedProgram(op, loop.getInductionVar(), steps);
   if (nests.empty()) {
     bindProgram(op, loop.getInductionVar());
     runProgram(op);

@@ -262,9 +262,17 @@ private:
     function->setAttr(busyAttribute, builder.getF64FloatAttr(busyShare));
     for (const Realizer::PrepackedOperand &packed : realizer.prepacked)
       packs.push_back({number, grid, packed});
-    realizer.plan.programs = programs;
+    RealizedStage stage{symbol, programs, realizer.scratchBytes()};
+    if (const int64_t splits = realizer.plan.order.splits; splits > 1) {
+      // There are few programs: more would not be split.
+      stage.programs *= splits;
+      stage.workspaceZeroBytes = programs * counterBytes;
+      stage.workspaceBytes =
+          stage.workspaceZeroBytes + stage.programs * realizer.partBytes;
+    }
+    realizer.plan.programs = stage.programs;
     result.checks = realizer.checks;
-    result.stages.push_back({symbol, programs, realizer.scratchBytes()});
+    result.stages.push_back(std::move(stage));
     if (!checksOnly) {
       result.plan.stages.push_back(realizer.plan);
       llvm::append_range(result.plan.buffers, realizer.bufferSizes);

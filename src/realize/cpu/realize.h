@@ -29,7 +29,14 @@ struct RealizedStage {
   std::string symbol;
   int64_t programs = 0;
   int64_t scratchBytes = 0;
+  /// Stage::workspaceBytes and Stage::workspaceZeroBytes.
+  int64_t workspaceBytes = 0;
+  int64_t workspaceZeroBytes = 0;
 };
+
+/// What tells, in the workspace, how many parts of a program are done: one per
+/// program, on lines of their own.
+inline constexpr int64_t counterBytes = 64;
 
 /// The parameter of a stage function that is its scratch memory; those before
 /// it describe the launch.

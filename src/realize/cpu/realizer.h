@@ -13,6 +13,7 @@
 //   programs.cpp    the programs of a grid, some of which advance together
 //   edges.cpp       bodies of programs that touch no edge, and of the others
 //   fold.cpp        folds over computed contributions
+//   splits.cpp      reductions that several programs share
 //   heap.cpp        memory for tiles whose extents nothing bounds
 //   nest.cpp        emits the loop nest of a phase
 //   rows.cpp        contractions that have partial sums in their lanes
@@ -54,6 +55,10 @@ struct TileBuffer {
   /// extents are unbounded.
   int64_t bytes = 0;
   mlir::Value dynamicBytes;
+
+  /// The distance in bytes between tiles of bounded extents that are kept side
+  /// by side.
+  int64_t constantSpacing() const;
 
   /// The stride of an axis as an index.
   mlir::Value stride(VectorEmitter &emit, int64_t axis) const;
@@ -137,6 +142,9 @@ public:
   TileBuffer allocate(mlir::Type tileType, llvm::StringRef what,
                       mlir::Operation *op, int64_t copies = 1,
                       mlir::StringAttr innermost = {});
+  /// The same without memory, for bounded extents.
+  TileBuffer layOut(mlir::Type tileType, mlir::Operation *op,
+                    int64_t copies = 1, mlir::StringAttr innermost = {});
   /// Memory for a tile that a nest computes: where its yield wants it, else
   /// scratch in the layout that is planned for it.
   TileBuffer allocateFor(mlir::Value tile, llvm::StringRef what,
@@ -146,6 +154,17 @@ public:
   Layouts layouts;
   mlir::Value allocateBytes(int64_t bytes, llvm::StringRef what);
   int64_t scratchBytes() const { return scratchSize; }
+
+  /// While a part of a reduction is emitted: the coordinates of the dimension
+  /// that are its share.
+  struct Share {
+    mlir::StringAttr dim;
+    mlir::Value begin;
+    int64_t extent = 0;
+  };
+  std::optional<Share> share;
+  /// The bytes that a part of a shared reduction leaves in the workspace.
+  int64_t partBytes = 0;
   /// Frees what came from the heap; true if anything may have, in which case
   /// checkPointer() holds what the stage returns.
   bool releaseHeap();
@@ -209,6 +228,27 @@ private:
   void runGuarded(mlir::Value condition, llvm::function_ref<void()> body);
   void bindProgram(tile::ParallelOp op, mlir::Value number);
   void runProgram(tile::ParallelOp op);
+
+  /// What one part of a shared reduction leaves for the others: a tile, or a
+  /// scalar, at an offset from the part's place.
+  struct PartValue {
+    mlir::Value result;
+    TileBuffer buffer;
+    int64_t offset = 0;
+  };
+  void runSharedProgram(tile::ParallelOp op, mlir::Value number,
+                        const std::vector<Step> &steps);
+  llvm::SmallVector<PartValue> layOutPart(mlir::ValueRange results);
+  void runFoldPart(tile::FoldOp op, mlir::Value split,
+                   llvm::ArrayRef<PartValue> values, mlir::Value place);
+  void runContractionPart(const Phase &phase, const SplitSite &site,
+                          mlir::Value split, llvm::ArrayRef<PartValue> values,
+                          mlir::Value place);
+  void combineFolds(tile::FoldOp op, llvm::ArrayRef<PartValue> values,
+                    mlir::Value places);
+  void addParts(llvm::ArrayRef<PartValue> values, mlir::Value places);
+  /// The memory that all programs of a launch share.
+  mlir::Value workspace();
   NestPlan plannedNest(const Phase &phase);
   void emitNest(const Phase &phase, const NestPlan &nest);
   void packOperand(mlir::Value operand, const TileBuffer &buffer);
@@ -218,7 +258,8 @@ private:
   prepackedPanel(mlir::Value operand, llvm::ArrayRef<mlir::StringAttr> dims);
   void record(const NestPlan &nest);
   template <typename Loop> void runLoop(Loop op);
-  void runFold(tile::FoldOp op);
+  /// Over all of its dimension, or from `first` to `last`.
+  void runFold(tile::FoldOp op, mlir::Value first = {}, mlir::Value last = {});
   void runTreeFold(tile::FoldOp op);
   llvm::SmallVector<mlir::Value>
   combineOnce(mlir::Block &combine, mlir::ValueRange a, mlir::ValueRange c,

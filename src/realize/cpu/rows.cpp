@@ -66,8 +66,8 @@ NestEmitter::State NestEmitter::addUpRows(States states) {
 /// are adjacent, else, and with a scalar tail, become one state per row.
 void NestEmitter::finishRows(States &states) {
   State sums = addUpRows(states);
-  const bool hasTail = plan.tail == TailForm::Scalar &&
-                       *r.constantExtent(vectorDim) % plan.lanes != 0;
+  const bool hasTail =
+      plan.tail == TailForm::Scalar && *extentOf(vectorLevel) % plan.lanes != 0;
   bool isAdjacent = !hasTail;
   for (const Root &root : phase->roots) {
     const TileBuffer *buffer = r.findBuffer(root.op->getResult(0));
@@ -158,11 +158,13 @@ void NestEmitter::prefetchRow(const Access &access, Value row) {
     offset = emit.add(offset, emit.mul(position, stride));
   }
   const int64_t perLine = cacheLine / storageBytes(storage);
-  for (int64_t at = 0; step && at < *r.constantExtent(vectorDim); at += perLine)
-    emit.prefetch(emit.offsetPointer(
-                      r.viewPointer(access.view), storage,
-                      emit.add(offset, emit.mul(emit.index(at), step))),
-                  /*isStored=*/false)
+  for (int64_t at = 0; step && at < *extentOf(vectorLevel); at += perLine)
+    emit.prefetch(
+            emit.offsetPointer(
+                r.viewPointer(access.view), storage,
+                emit.add(offset, emit.mul(fromBase(vectorLevel, emit.index(at)),
+                                          step))),
+            /*isStored=*/false)
         ->setAttr(soonAttribute, b.getUnitAttr());
 }
 

@@ -21,6 +21,7 @@
 #include "tessera/buffer.h"
 
 #include <algorithm>
+#include <cstring>
 #include <fmt/format.h>
 #include <limits>
 #include <utility>
@@ -47,7 +48,9 @@ struct LaunchPlan {
   int vendorThreads = 1;
   support::InlineVector<Grain, 8> grains;
   int64_t scratchStride = 0;
+  /// Of all threads, and the workspace behind.
   int64_t scratchBytes = 0;
+  int64_t workspaceBytes = 0;
 };
 
 Result<void> planLaunch(const ExecutableInfo &info,
@@ -91,11 +94,14 @@ Result<void> planLaunch(const ExecutableInfo &info,
     plan.grains.push_back(grain);
     plan.threads = std::max(plan.threads, grain.threads);
     plan.scratchStride = std::max(plan.scratchStride, stage.scratchBytes);
+    plan.workspaceBytes = std::max(plan.workspaceBytes, stage.workspaceBytes);
   }
   int64_t stride = 0;
   if (__builtin_add_overflow(plan.scratchStride, scratchSpacing - 1, &stride) ||
       __builtin_mul_overflow(stride / scratchSpacing * scratchSpacing,
-                             int64_t{plan.threads}, &plan.scratchBytes))
+                             int64_t{plan.threads}, &plan.scratchBytes) ||
+      __builtin_add_overflow(plan.scratchBytes, plan.workspaceBytes,
+                             &plan.scratchBytes))
     return Error{ErrorFamily::Unsupported,
                  "memory.exhausted",
                  fmt::format("kernel '{}' needs {} bytes of scratch on each of "
@@ -120,6 +126,14 @@ Error checkError(const ExecutableInfo &info, const Stage &stage,
           {}};
 }
 
+/// What StageEntry calls the end of `data`.
+void bindWorkspace(const LaunchPlan &plan, void *scratch,
+                   BoundArguments &bound) {
+  if (plan.workspaceBytes > 0)
+    bound.data.push_back(static_cast<unsigned char *>(scratch) +
+                         plan.scratchBytes - plan.workspaceBytes);
+}
+
 Result<void> runStages(const ExecutableInfo &info, const LaunchPlan &plan,
                        const BoundArguments &bound, void *scratch) {
   runtime::StageArguments arguments;
@@ -129,6 +143,10 @@ Result<void> runStages(const ExecutableInfo &info, const LaunchPlan &plan,
   arguments.scratch = static_cast<unsigned char *>(scratch);
   arguments.scratchStride = plan.scratchStride;
   for (size_t i = 0; i < info.stages.size(); ++i) {
+    // What another kernel or stage has left there.
+    if (const int64_t bytes = info.stages[i].workspaceZeroBytes; bytes > 0)
+      std::memset(bound.data[bound.data.size() - 1], 0,
+                  static_cast<size_t>(bytes));
     auto run = [&] {
       return runtime::runStage(info.stages[i], arguments, plan.grains[i],
                                plan.pool);
@@ -194,6 +212,7 @@ Result<void> launchChecked(const ExecutableInfo &info,
   Result<void *> memory = scratch.borrow(plan.scratchBytes);
   if (!memory)
     return memory.error();
+  bindWorkspace(plan, *memory, bound);
   return runStages(info, plan, bound, *memory);
 }
 
@@ -242,6 +261,7 @@ Result<PreparedLaunch> Executable::prepare(std::span<const Argument> arguments,
   for (const Argument &argument : arguments)
     if (const auto *packed = std::get_if<Packed>(&argument))
       state->packed.push_back(*packed);
+  bindWorkspace(state->plan, state->scratch.data(), state->bound);
   if (support::launchLogEnabled())
     state->description = runtime::describeLaunch(*shared, arguments, options);
   return PreparedLaunch(std::move(state));

@@ -488,6 +488,39 @@ TEST(PlanFile, ProgramsAtEdgesAreADecision) {
   EXPECT_EQ(again->object, apart->object);
 }
 
+TEST(PlanFile, SharedReductionsAreADecision) {
+  const kernels::Dims dims = {{"m", 9}, {"n", 40}, {"k", 500}};
+  Result<Made> made = make("gemm", dims);
+  ASSERT_TRUE(made) << made.error().str();
+  // What follows the contraction is then a nest of its own.
+  const std::string text =
+      made->text.substr(0, made->text.find(",\n      \"nests\"")) + "}]}";
+  EXPECT_THAT(text, HasSubstr("\"splits\": 1"));
+  Result<Made> shared = make("gemm", dims, withField(text, "splits", "4"));
+  ASSERT_TRUE(shared) << shared.error().str();
+  EXPECT_THAT(shared->summary, HasSubstr("4 splits of k"));
+  Result<Made> again = make("gemm", dims, shared->text);
+  ASSERT_TRUE(again) << again.error().str();
+  EXPECT_EQ(again->object, shared->object);
+  auto refusal = [&](const char *splits) {
+    Result<Made> refused =
+        make("gemm", dims, withField(text, "splits", splits));
+    EXPECT_FALSE(refused);
+    return refused ? std::string() : refused.error().message;
+  };
+  EXPECT_THAT(refusal("1000"),
+              HasSubstr("stages[0].splits: found 1000, expected 1 to 256: not "
+                        "every part of 'k' would have elements"));
+  EXPECT_THAT(refusal("230"), HasSubstr("found 230, expected 1 to 256"));
+  EXPECT_THAT(refusal("0"), HasSubstr("splits: found 0"));
+  Result<Made> rows =
+      make("softmax", softmaxDims, withField(softmaxPlan(), "splits", "2"));
+  ASSERT_FALSE(rows);
+  EXPECT_THAT(
+      rows.error().message,
+      HasSubstr("splits: found 2, expected 1: the program has no fold"));
+}
+
 TEST(PlanFile, AnOrderOfEvaluationIsNoChoice) {
   Kernel prefix =
       kernel("prefix", "x, y", [](View<const Float, 2> x, View<Float, 2> y) {

@@ -292,6 +292,8 @@ Result<void> Emulator::exchange(const ExecutableInfo &info,
     addName(stage.symbol);
     add(static_cast<uint64_t>(stage.programs));
     add(static_cast<uint64_t>(stage.scratchBytes));
+    add(static_cast<uint64_t>(stage.workspaceBytes));
+    add(static_cast<uint64_t>(stage.workspaceZeroBytes));
   }
 
   struct {

@@ -87,6 +87,7 @@ static void put(const void *from, size_t bytes) {
 
 static void putNumber(uint64_t number) { put(&number, sizeof number); }
 
+/* With room for one more. */
 static void *takeArray(uint64_t count) {
   void *array = malloc(count * 8 + 8);
   if (!array)
@@ -221,13 +222,21 @@ int main(void) {
       takeName(symbol);
       int64_t programs = (int64_t)takeNumber();
       int64_t scratchBytes = (int64_t)takeNumber();
+      int64_t workspaceBytes = (int64_t)takeNumber();
+      int64_t zeroBytes = (int64_t)takeNumber();
       if (status != 0)
         continue;
       StageEntry entry = (StageEntry)dlsym(library, symbol);
       if (!entry)
         stop(dlerror());
+      Block workspace = makeScratch(workspaceBytes);
+      memset(workspace.pages + workspace.offset, 0xff, (size_t)workspaceBytes);
+      memset(workspace.pages + workspace.offset, 0, (size_t)zeroBytes);
+      data[viewCount] = workspace.pages + workspace.offset;
       status = runStage(entry, programs, scratchBytes, data, strides, scalars,
                         &state, &intact);
+      intact &= surroundingsIntact(&workspace);
+      freeBlock(&workspace);
       failed = i;
     }
     for (uint64_t i = 0; i < blockCount; ++i)

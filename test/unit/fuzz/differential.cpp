@@ -351,6 +351,9 @@ static PlanChoices randomChoices(const Plan &plan, Random &random) {
     choices.prefetch[i] = static_cast<Prefetch>(random.below(3));
     if (stage.order.interior > 0)
       choices.edges[i] = random.chance(0.7) ? Edges::Apart : Edges::Checked;
+    if (stage.order.mostSplits > 1 && random.chance(0.6))
+      choices.splits[i] =
+          random.between(1, std::min<int64_t>(stage.order.mostSplits, 7));
     for (const NestPlan &nest : stage.nests) {
       NestChoice &choice = choices.nests[nest.id];
       const NestAlternatives &can = nest.alternatives;

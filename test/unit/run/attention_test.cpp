@@ -17,6 +17,7 @@
 
 #include "kernels/elements.h"
 #include "kernels/kernels.h"
+#include "plan/plan_record.h"
 #include "tessera/compile.h"
 #include "tessera/npy.h"
 
@@ -141,6 +142,12 @@ private:
     if (chance(30))
       classes.push_back(chance(50) ? ValueClass::SprinkledNan
                                    : ValueClass::NegativeInfinity);
+    // Programs that share the fold, in a part of the cases.
+    if (seed % 3 == 0) {
+      auto choices = std::make_shared<PlanChoices>();
+      choices->splits[0] = 2 + int64_t(seed % 4);
+      request.choices = choices;
+    }
     return check(op, {request, classes}, GetParam());
   }
 
