@@ -8,7 +8,9 @@
 // A tunable is a number that the author leaves open, with candidates: mostly
 // the extent of a block. Its value decides what is traced, so that it is chosen
 // before the plan: each combination is traced and its default plan priced, with
-// the threads that the dispatcher would use. Nothing is compiled for it.
+// the threads that the dispatcher would use. Nothing is compiled for it. Where
+// the author's candidates are extents of blocks that leave threads waiting for
+// others, so are blocks that do not.
 //
 //===----------------------------------------------------------------------===//
 

@@ -61,6 +61,28 @@ TEST(Tunables, GiveEveryThreadAProgram) {
     EXPECT_GT(candidate["predicted_seconds"].get<double>(), 0) << candidate;
 }
 
+TEST(Tunables, BlocksAreEvenOverThreads) {
+  const kernels::Operator &gemm = *kernels::findOperator("gemm");
+  session::RunRequest ragged = productOf(513, 16);
+  ragged.dims = {{"m", 513}, {"n", 257}, {"k", 129}};
+  Json plan = planOf(session::compileOperator(gemm, ragged));
+  EXPECT_EQ(plan["stages"][0]["programs"].get<int64_t>() % 16, 0);
+  EXPECT_GT(plan["tunables"].size(), 12u);
+  Result<session::Compilation> made = session::compileOperator(gemm, ragged);
+  ASSERT_TRUE(made.ok()) << made.error().str();
+  session::RunRequest again = ragged;
+  again.threads = 1;
+  again.savedPlan =
+      PlanText{"p.json", writePlan(*made->kernel.plan, *made->kernel.subject)};
+  Result<session::Compilation> replayed = session::compileOperator(gemm, again);
+  ASSERT_TRUE(replayed.ok()) << replayed.error().str();
+  EXPECT_EQ(replayed->kernel.planSummary, made->kernel.planSummary);
+  // One thread waits for nobody.
+  ragged.threads = 1;
+  plan = planOf(session::compileOperator(gemm, ragged));
+  EXPECT_EQ(plan["tunables"].size(), 12u);
+}
+
 TEST(Tunables, ASavedPlanBringsItsValues) {
   const kernels::Operator &gemm = *kernels::findOperator("gemm");
   Result<session::Compilation> made =
