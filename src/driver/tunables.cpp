@@ -148,7 +148,8 @@ std::vector<Values> balanced(const std::vector<Looked> &all, const Looked &best,
         }))
       others *= best.grid[axis];
   }
-  if (tunables.empty() || tunables.size() > 2 || programs <= 0 ||
+  // Fewer programs than threads share their reductions, or are too short.
+  if (tunables.empty() || tunables.size() > 2 || programs < threads ||
       programs > mostRounds * int64_t(threads))
     return {};
   // Threads are even enough.
