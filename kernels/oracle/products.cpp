@@ -210,6 +210,17 @@ bool Products::makeTotals(const Row &row, [[maybe_unused]] const Factors &y,
   int64_t begin = panel * panelColumns;
   int64_t columns = std::min(panelColumns, y.columns() - begin);
   bool tiny = false;
+  // Subnormal factors and products are looked at one by one.
+  if (rules.flushesContractions) {
+    double least = row.smallest;
+    for (int64_t j = 0; j < columns; ++j) {
+      double smallest = y.column(begin + j).smallest;
+      least = std::min({least, smallest == 0 ? 1 : smallest,
+                        smallest == 0 ? 1 : row.smallest * smallest});
+    }
+    if (row.smallest != 0 && least < loopRules.smallestNormal)
+      return false;
+  }
   for (int64_t j = 0; j < columns; ++j)
     tiny |=
         row.smallest * y.column(begin + j).smallest < loopRules.smallestNormal;

@@ -9,6 +9,7 @@
 
 #include "codegen/cpu/math_accuracy.h"
 #include "realize/cpu/realize.h"
+#include "target/contraction_atoms.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -203,6 +204,8 @@ SummationPlan summationOf(const Plan &plan) {
     for (const NestPlan &nest : stage.nests) {
       sums.shifted |= nest.law == rowOf(Law::Shift).name;
       sums.aboutReference |= nest.law == rowOf(Law::Powers).name;
+      if (const ContractionAtom *atom = findAtom(nest.atom))
+        sums.flushesContractions |= atom->flushesSubnormals;
     }
   return sums;
 }

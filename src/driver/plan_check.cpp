@@ -44,6 +44,7 @@ public:
     vectorDim();
     unroll();
     rows();
+    atom();
     packing();
     reducedBlock();
     epilogue();
@@ -118,6 +119,20 @@ private:
                   "registers"
                 : "nothing that the nest loads serves several rows, or so many "
                   "do not fit the registers");
+  }
+
+  void atom() {
+    const auto &wanted = saved.choice.atom;
+    if (!wanted || *wanted == nest.atom)
+      return;
+    const std::vector<std::string> &can = nest.alternatives.atoms;
+    differs("atom", quoted(*wanted),
+            can.empty()
+                ? "null"
+                : fmt::format("null or one of {}", fmt::join(can, ", ")),
+            false,
+            "the target has no such atom, or the nest's operands are not what "
+            "it takes");
   }
 
   void packing() {

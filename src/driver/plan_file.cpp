@@ -74,6 +74,7 @@ Json nestJson(const NestPlan &nest) {
              {"vectors_per_iteration", nest.unroll},
              {"rows_per_iteration", nest.tileRows},
              {"packs_operand", nest.packedOperand >= 0},
+             {"atom", nullptr},
              {"reduced_block", nest.reducedBlock},
              {"epilogue", nest.epilogue},
              {"transposes", nest.transposes},
@@ -81,6 +82,8 @@ Json nestJson(const NestPlan &nest) {
              {"tail", name(nest.tail)}};
   if (!nest.vectorDim.empty())
     entry["vector_dimension"] = nest.vectorDim;
+  if (!nest.atom.empty())
+    entry["atom"] = nest.atom;
   return entry;
 }
 
@@ -409,8 +412,9 @@ private:
     Fields fields(json, where,
                   {"id", "computes", "space", "vector_dimension",
                    "vectors_per_iteration", "rows_per_iteration",
-                   "packs_operand", "transposes", "stores_around_caches",
-                   "reduced_block", "epilogue", "tail"},
+                   "packs_operand", "atom", "transposes",
+                   "stores_around_caches", "reduced_block", "epilogue",
+                   "tail"},
                   problem);
     SavedNest nest;
     nest.where = where;
@@ -420,6 +424,9 @@ private:
     if (const Json *dim = fields.find("vector_dimension"))
       nest.choice.vectorDim =
           dim->is_null() ? "" : fields.text("vector_dimension").value_or("");
+    if (const Json *atom = fields.find("atom"))
+      nest.choice.atom =
+          atom->is_null() ? "" : fields.text("atom").value_or("");
     nest.choice.unroll = fields.whole("vectors_per_iteration", 1);
     nest.choice.tileRows = fields.whole("rows_per_iteration", 1);
     nest.choice.packs = fields.flag("packs_operand");

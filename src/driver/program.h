@@ -114,6 +114,8 @@ struct SummationPlan {
   /// squares, are summed about a reference (support/reference.h).
   bool shifted = false;
   bool aboutReference = false;
+  /// Whether contractions may take subnormal numbers for zero.
+  bool flushesContractions = false;
 };
 
 /// What a kernel has to do at the least, from its accesses and operations.

@@ -142,6 +142,7 @@ private:
                {"tiled_dimension", nullptr},
                {"rows_per_iteration", nest.tileRows},
                {"packs_operand", nest.packedOperand >= 0},
+               {"atom", nullptr},
                {"reduced_block", nest.reducedBlock},
                {"epilogue", nest.epilogue},
                {"transposes", nest.transposes},
@@ -159,6 +160,8 @@ private:
       entry["vector_dimension"] = nest.vectorDim;
     if (nest.tileRows > 1)
       entry["tiled_dimension"] = nest.tileDim;
+    if (!nest.atom.empty())
+      entry["atom"] = nest.atom;
     for (const Reason &reason : nest.reasons) {
       Json item{{"code", reason.code}, {"text", reason.text}};
       // Nothing was priced: these were not legal or not sensible.
@@ -466,7 +469,8 @@ private:
             {"summation",
              {{"partials", sums.partials},
               {"extra_depth", sums.extraDepth},
-              {"about_reference", sums.shifted || sums.aboutReference}}},
+              {"about_reference", sums.shifted || sums.aboutReference},
+              {"flushes_contractions", sums.flushesContractions}}},
             {"functions", functions}};
   }
 

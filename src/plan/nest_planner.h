@@ -15,6 +15,8 @@
 
 namespace tessera {
 
+struct NarrowOperand;
+
 /// How the accesses of a phase behave along one dimension.
 struct AxisUse {
   /// Accesses whose elements are adjacent along the dimension.
@@ -168,6 +170,16 @@ private:
   /// Rows of the result that are computed together. Their accumulators, the
   /// vectors and one element of each row in turn have to fit the registers.
   void chooseTile();
+
+  /// Chooses the contraction atom: both operands are widened from elements that
+  /// it multiplies in groups.
+  void chooseAtom();
+
+  /// Whether the elements that an operand is widened from can be had.
+  bool mayGroup(mlir::Value operand) const;
+
+  /// The reduced dimension that groups are formed along; null for none.
+  mlir::StringAttr groupDimension(const NarrowOperand &rows) const;
 
   /// Whether an operand's vectors follow each other in memory, as far as arrays
   /// are dense: it takes whole rows, one after another.

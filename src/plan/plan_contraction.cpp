@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "plan/nest_planner.h"
+#include "target/contraction_atoms.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -155,7 +156,9 @@ void NestPlanner::chooseTile() {
                           "' together: " + Twine(registers(plan.tileRows)) +
                           " of " + Twine(target.vectorRegisters) +
                           " registers");
-  choosePacking(extent / plan.tileRows);
+  chooseAtom();
+  if (plan.atom.empty())
+    choosePacking(extent / plan.tileRows);
 }
 
 bool NestPlanner::liesTogether(Value operand) const {
@@ -196,6 +199,18 @@ void NestPlanner::choosePacking(int64_t uses) {
   plan.packedOperand = vectorOperand;
   reason("pack.operand", "its " + Twine(*elements * size) + " bytes are read " +
                              Twine(uses) + " times, from memory of their own");
+  // Each element of a row is widened for every vector, and once in a copy.
+  Value rows = tiled->getOperand(1 - vectorOperand);
+  auto load = dyn_cast_or_null<tile::LoadOp>(rows.getDefiningOp());
+  std::optional<int64_t> rowElements =
+      analysis.dims.elements(tile::getDims(rows.getType()));
+  if (!load || analysis.phases.isMaterialized(rows) || !rowElements ||
+      *rowElements > machine.memory[1].bytes / 4 / size ||
+      getAccess(load)->viewType().getElementType() ==
+          tile::getElement(rows.getType()))
+    return;
+  plan.packsRows = true;
+  reason("pack.rows", "elements of the other operand are widened once");
 }
 
 tile::LoadOp prepackedLoad(Value operand, const PlanChoices &choices,
@@ -266,6 +281,12 @@ void NestPlanner::chooseReducedBlock() {
     return;
   int64_t extent = *extentOf(phase.reduced[0]);
   if (choice.reducedBlock) {
+    // Blocks of whole groups alone, without sums beside them.
+    if (!plan.atom.empty() &&
+        (*choice.reducedBlock % findAtom(plan.atom)->group != 0 ||
+         extent % findAtom(plan.atom)->group != 0 ||
+         findAtom(plan.atom)->isFirstUnsigned))
+      return;
     if (*choice.reducedBlock < extent)
       plan.reducedBlock = *choice.reducedBlock;
     return;

@@ -100,7 +100,7 @@ std::string Plan::summary() const {
             (nest.prepacked            ? ", prepacked"
              : nest.packedOperand >= 0 ? ", packed"
                                        : "") +
-            ")";
+            (nest.atom.empty() ? "" : ", " + nest.atom) + ")";
     }
     if (stage.order.prefetch != Prefetch::None)
       text += "; prefetch " + std::string(name(stage.order.prefetch));

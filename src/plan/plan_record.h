@@ -81,6 +81,8 @@ struct NestAlternatives {
   bool transposes = false;
   /// Whether there are whole vectors of results to write past the caches.
   bool storesAround = false;
+  /// Contraction atoms that apply.
+  std::vector<std::string> atoms;
 };
 
 /// The decisions for one phase.
@@ -122,6 +124,12 @@ struct NestPlan {
   int packedOperand = -1;
   /// Whether the caller has copied it, before the launch.
   bool prepacked = false;
+  /// The contraction atom that takes groups of elements along `groupDim`, a
+  /// reduced dimension (target/contraction_atoms.h); empty for none. The packed
+  /// operand has groups side by side, the other one as well if `packsRows`.
+  std::string atom;
+  std::string groupDim;
+  bool packsRows = false;
   /// Coordinates of a contraction's reduced dimension that are done for all of
   /// its results before the next ones, so that what they read stays in the
   /// nearest cache; 0 for all.
@@ -208,6 +216,8 @@ struct NestChoice {
   std::optional<int64_t> unroll;
   std::optional<int64_t> tileRows;
   std::optional<bool> packs;
+  /// Empty for none.
+  std::optional<std::string> atom;
   std::optional<int64_t> reducedBlock;
   std::optional<bool> epilogue;
   std::optional<bool> transposes;

@@ -9,6 +9,7 @@
 
 #include "realize/cpu/realize.h"
 #include "realize/cpu/vector_emitter.h"
+#include "target/contraction_atoms.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -306,6 +307,9 @@ private:
     if (auto shuffle = dyn_cast<LLVM::ShuffleVectorOp>(op);
         shuffle && movesLanes(shuffle))
       counts.shuffles = counts.operations;
+    if (const ContractionAtom *atom = atomOf(op);
+        atom && atom->elements == AtomElements::BF16)
+      counts.operations *= costs.dotCycles * costs.operationsPerCycle;
     if (isa<arith::DivFOp>(op))
       counts.divisions = unit(narrow.divideCycles, costs.divideCycles);
     else if (isa<math::SqrtOp, math::RsqrtOp>(op))
@@ -314,6 +318,11 @@ private:
     else if (isa<arith::DivUIOp, arith::RemUIOp, arith::DivSIOp,
                  arith::RemSIOp>(op))
       counts.instructions = 10;
+  }
+
+  static const ContractionAtom *atomOf(Operation *op) {
+    auto call = dyn_cast<LLVM::CallIntrinsicOp>(op);
+    return call ? findAtomOf(call.getIntrin()) : nullptr;
   }
 
   /// Whether a shuffle brings together lanes of two vectors. What only takes
@@ -349,6 +358,8 @@ private:
       return 3;
     if (isa<arith::DivUIOp, arith::RemUIOp, arith::DivSIOp, arith::RemSIOp>(op))
       return 18;
+    if (atomOf(op))
+      return 5;
     bool isFloat = llvm::any_of(op->getOperandTypes(), [](Type type) {
       return isa<FloatType>(getElementTypeOrSelf(type));
     });

@@ -135,6 +135,7 @@ public:
     if (best.instructions <= longestSearched) {
       searchKeeping();
       searchVectorDims();
+      searchAtoms();
       searchSquares();
       searchUnroll();
       searchTiles();
@@ -319,6 +320,24 @@ private:
         else
           consider(choices, what);
       }
+  }
+
+  void searchAtoms() {
+    for (const NestPlan &nest : nests())
+      for (const std::string &atom : nest.alternatives.atoms) {
+        if (atom == nest.atom)
+          continue;
+        PlanChoices choices = best.choices;
+        choices.nests[nest.id].atom = atom;
+        consider(choices, fmt::format("{} by {}", nest.roots, atom));
+      }
+    for (const NestPlan &nest : nests()) {
+      if (nest.atom.empty())
+        continue;
+      PlanChoices choices = best.choices;
+      choices.nests[nest.id].atom = "";
+      consider(choices, nest.roots + " of widened elements");
+    }
   }
 
   /// What takes different units than the nests beside it is taken to run beside

@@ -19,6 +19,7 @@ Arithmetic CompiledOperator::State::arithmetic(DType storage) const {
     rules.partials = kernel->summation.partials;
     rules.extraDepth = kernel->summation.extraDepth;
     rules.aboutReference = kernel->summation.aboutReference;
+    rules.flushesContractions = kernel->summation.flushesContractions;
     if (kernel->summation.shifted)
       rules.allowShift();
   }

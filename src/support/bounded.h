@@ -103,6 +103,9 @@ struct Arithmetic {
   /// The units of the compute type's roundoff that one addition of a
   /// contraction may lose; above 1 for a matrix atom that truncates.
   double contractionUnits = 1;
+  /// True when contractions may take subnormal factors, products and sums for
+  /// zero: those that an atom of bf16 does (target/contraction_atoms.h).
+  bool flushesContractions = false;
 
   /// The rules of a tier for arrays of `storage`, summation plan unknown.
   static Arithmetic forTier(DType storage, Tier tier = Tier::Default);

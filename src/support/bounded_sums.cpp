@@ -71,13 +71,31 @@ void Summation::add(const Totals &totals) {
   largest = std::max(largest, totals.largest);
 }
 
+/// Whether a number may be taken for zero.
+static bool isSmall(long double x) {
+  return x != 0 && std::fabs(x) < 0x1p-126L;
+}
+
+static bool mayFlush(long double a, long double b, long double product) {
+  return product != 0 && (isSmall(a) || isSmall(b) || isSmall(product));
+}
+
 void Summation::addProduct(long double a, long double b) {
   const FloatFormat &format = arithmetic->format();
   if (!isFinite(a) || !isFinite(b)) {
-    add(mul(Bounded::exact(a), Bounded::exact(b), *arithmetic));
+    Bounded term = mul(Bounded::exact(a), Bounded::exact(b), *arithmetic);
+    // Zero times infinity is no number.
+    if (arithmetic->flushesContractions && (isSmall(a) || isSmall(b)))
+      term.forget();
+    add(term);
     return;
   }
   long double product = a * b;
+  if (arithmetic->flushesContractions && mayFlush(a, b, product)) {
+    // Zero, the product, or anything between that its own rounding gives.
+    add(Bounded{product, std::fabs(product) + format.minSubnormal(), false});
+    return;
+  }
   ++count;
   accumulate(product);
   squares += product * product;
@@ -108,8 +126,12 @@ Bounded Summation::finish(std::optional<int64_t> depth) const {
 }
 
 Bounded Summation::finishContraction() const {
-  return finish(arithmetic->depth(count), arithmetic->meanDepth(count),
-                arithmetic->contractionUnits);
+  Bounded sum = finish(arithmetic->depth(count), arithmetic->meanDepth(count),
+                       arithmetic->contractionUnits);
+  // Of each addition the result may be taken for zero.
+  if (arithmetic->flushesContractions && isFinite(sum.value))
+    sum.radius += static_cast<long double>(count) * 0x1p-126L;
+  return sum;
 }
 
 Bounded Summation::finish(int64_t depth, double meanDepth,

@@ -22,7 +22,7 @@
 namespace tessera {
 
 /// Raised when a figure changes its meaning, comes or goes.
-inline constexpr int calibrationVersion = 2;
+inline constexpr int calibrationVersion = 3;
 
 struct Calibration {
   Processor processor;

@@ -137,6 +137,7 @@ std::vector<Machine> makeMachines() {
                   .instructionsPerCycle = 6,
                   .divideCycles = 10,
                   .squareRootCycles = 12,
+                  .dotCycles = 2,
                   .addLatency = 4,
                   .divideLatency = 18,
                   .squareRootLatency = 19,
@@ -323,9 +324,15 @@ const Machine *findMachine(const Processor &processor) {
 }
 
 const Machine &genericMachine(Isa isa) {
-  for (const Machine &machine : knownMachines())
-    if (machine.level == name(isa))
-      return machine;
+  // A level that no row describes is described by the one it builds on.
+  const Target &target = getTarget(isa);
+  for (int level = target.level; level >= 0; --level)
+    for (Isa lower : {Isa::X86_64, Isa::Avx2, Isa::Avx512, isa})
+      for (const Machine &machine : knownMachines())
+        if (const Target &row = getTarget(lower);
+            row.architecture == target.architecture && row.level == level &&
+            machine.level == row.name)
+          return machine;
   return knownMachines().back();
 }
 

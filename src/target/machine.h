@@ -56,6 +56,8 @@ struct CoreCosts {
   double mispredictCycles = 16;
   double divideCycles = 0;
   double squareRootCycles = 0;
+  /// Dot products of pairs of bf16 (target/contraction_atoms.h).
+  double dotCycles = 1;
   /// From the operands of an addition or multiply-add to its result.
   double addLatency = 4;
   double divideLatency = 12;

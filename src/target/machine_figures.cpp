@@ -35,6 +35,7 @@ constexpr Figure<CoreCosts> ofCores[] = {
     {"mispredictCycles", "cycles", &CoreCosts::mispredictCycles, 0, 500},
     {"divideCycles", "cycles", &CoreCosts::divideCycles, 0.1, 500},
     {"squareRootCycles", "cycles", &CoreCosts::squareRootCycles, 0.1, 500},
+    {"dotCycles", "cycles", &CoreCosts::dotCycles, 0.1, 500},
     {"addLatency", "cycles", &CoreCosts::addLatency, 0.5, 100},
     {"divideLatency", "cycles", &CoreCosts::divideLatency, 0.5, 500},
     {"squareRootLatency", "cycles", &CoreCosts::squareRootLatency, 0.5, 500},

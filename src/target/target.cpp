@@ -34,7 +34,7 @@ static const FloatControl fpcr = {.read = "llvm.aarch64.get.fpcr",
 static const char *const prefetchForStores = "+prfchw";
 
 /// By Isa; the levels of an architecture stand together, lowest first.
-static const std::array<Target, 4> targets = {{
+static const std::array<Target, 6> targets = {{
     {.isa = Isa::X86_64,
      .name = "x86-64",
      .architecture = Architecture::X86_64,
@@ -52,6 +52,7 @@ static const std::array<Target, 4> targets = {{
      .hasScalef = false,
      .roundsInt64ToF32Once = true,
      .hasExactExtrema = false,
+     .atoms = {"maddw"},
      .floatControl = mxcsr},
     {.isa = Isa::Avx2,
      .name = "avx2",
@@ -70,6 +71,7 @@ static const std::array<Target, 4> targets = {{
      .hasScalef = false,
      .roundsInt64ToF32Once = true,
      .hasExactExtrema = false,
+     .atoms = {"maddw"},
      .floatControl = mxcsr},
     {.isa = Isa::Avx512,
      .name = "avx512",
@@ -88,6 +90,43 @@ static const std::array<Target, 4> targets = {{
      .hasScalef = true,
      .roundsInt64ToF32Once = true,
      .hasExactExtrema = false,
+     .atoms = {"maddw"},
+     .floatControl = mxcsr},
+    {.isa = Isa::Avx512Vnni,
+     .name = "avx512-vnni",
+     .architecture = Architecture::X86_64,
+     .level = 3,
+     .triple = "x86_64-unknown-linux-gnu",
+     .cpu = "x86-64-v4",
+     .features = "+prfchw,+avx512vnni",
+     .vectorBits = 512,
+     .vectorRegisters = 32,
+     .hasFma = true,
+     .hasF16c = true,
+     .hasMaskedAccess = true,
+     .hasMaskedByteAccess = true,
+     .hasScalef = true,
+     .roundsInt64ToF32Once = true,
+     .hasExactExtrema = false,
+     .atoms = {"dpbusd", "maddw"},
+     .floatControl = mxcsr},
+    {.isa = Isa::Avx512Bf16,
+     .name = "avx512-bf16",
+     .architecture = Architecture::X86_64,
+     .level = 4,
+     .triple = "x86_64-unknown-linux-gnu",
+     .cpu = "x86-64-v4",
+     .features = "+prfchw,+avx512vnni,+avx512bf16",
+     .vectorBits = 512,
+     .vectorRegisters = 32,
+     .hasFma = true,
+     .hasF16c = true,
+     .hasMaskedAccess = true,
+     .hasMaskedByteAccess = true,
+     .hasScalef = true,
+     .roundsInt64ToF32Once = true,
+     .hasExactExtrema = false,
+     .atoms = {"dpbusd", "maddw", "dpbf16"},
      .floatControl = mxcsr},
     {.isa = Isa::Neon,
      .name = "neon",
@@ -106,6 +145,7 @@ static const std::array<Target, 4> targets = {{
      .hasScalef = false,
      .roundsInt64ToF32Once = false,
      .hasExactExtrema = true,
+     .atoms = {},
      .floatControl = fpcr},
 }};
 
@@ -129,8 +169,12 @@ Isa hostIsa() {
 #else
 #if defined(__x86_64__)
   __builtin_cpu_init();
-  if (__builtin_cpu_supports("x86-64-v4"))
-    return Isa::Avx512;
+  if (__builtin_cpu_supports("x86-64-v4")) {
+    if (!__builtin_cpu_supports("avx512vnni"))
+      return Isa::Avx512;
+    return __builtin_cpu_supports("avx512bf16") ? Isa::Avx512Bf16
+                                                : Isa::Avx512Vnni;
+  }
   if (__builtin_cpu_supports("x86-64-v3"))
     return Isa::Avx2;
 #endif

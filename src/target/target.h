@@ -30,7 +30,16 @@ std::string_view name(Architecture architecture);
 
 /// The instruction-set levels code is generated for. They have no order: which
 /// of them a machine runs is asked with hostRuns().
-enum class Isa { X86_64, Avx2, Avx512, Neon };
+enum class Isa {
+  X86_64,
+  Avx2,
+  Avx512,
+  /// With dot products of bytes.
+  Avx512Vnni,
+  /// And of bf16.
+  Avx512Bf16,
+  Neon
+};
 
 std::string_view name(Isa isa);
 
@@ -79,6 +88,9 @@ struct Target {
   /// The larger and the smaller of two floats as one instruction that
   /// propagates NaN and orders -0 below +0.
   bool hasExactExtrema;
+  /// Names of the contraction atoms it has (contraction_atoms.h), the better
+  /// ones first.
+  std::vector<std::string> atoms;
   FloatControl floatControl;
 
   /// Lanes of a vector of 32-bit elements.

@@ -340,7 +340,8 @@ void addCommonOptions(CLI::App &verb, CommonOptions &options) {
                   "absent, default or what the file says")
       ->type_name("TIER");
   verb.add_option("--isa", options.isa,
-                  "instruction set: native, x86-64, avx2, avx512 or neon")
+                  "instruction set: native, x86-64, avx2, avx512, avx512-vnni, "
+                  "avx512-bf16 or neon")
       ->type_name("ISA")
       ->capture_default_str();
   verb.add_option("--kernel", options.kernel,

@@ -402,6 +402,13 @@ public:
     bool isPartial = lanes > 1 && llvm::any_of(contract.getOver(), [&](auto d) {
                        return nest.isVectorDim(cast<StringAttr>(d));
                      });
+    if (nest.atomOperands() && nest.atomOperands()->isShifted()) {
+      Value begin = nest.emit.splat(nest.shiftCorrection(contract), lanes);
+      if (!contract.getAcc() || nest.isPart())
+        return {begin};
+      return {nest.emit.add(
+          begin, nest.emit.splat(nest.value(contract.getAcc()), lanes))};
+    }
     if (!contract.getAcc() || nest.isPart() || (isPartial && !isFirst))
       return {zero};
     Value acc = nest.value(contract.getAcc());
@@ -413,6 +420,8 @@ public:
 
   SmallVector<Value> step(NestEmitter &nest, ValueRange state) override {
     VectorEmitter &emit = nest.emit;
+    if (nest.atomOperands())
+      return {nest.atomStep(contract, state[0])};
     Value x = emit.splat(nest.value(contract.getLhs()), nest.lanes);
     Value y = emit.splat(nest.value(contract.getRhs()), nest.lanes);
     Value next;

@@ -289,16 +289,18 @@ void Realizer::emitNest(const Phase &phase, const NestPlan &nest) {
 
 void Realizer::record(const NestPlan &nest) { plan.nests.push_back(nest); }
 
-/// Copies an operand of a contraction to memory of its own. Programs that
-/// follow one another with the same operand find it there.
 void Realizer::packOperand(Value operand, const TileBuffer &buffer) {
+  packOnce(operand, [&] { materializeInto(operand, buffer); });
+}
+
+void Realizer::packOnce(Value operand, function_ref<void()> copy) {
   std::optional<SmallVector<unsigned>> along;
   // Bodies of programs that are set apart use the same memory for other things;
   // programs that share a contraction copy different parts.
   if (stageGrid && plan.order.edges == Edges::Checked && !share)
     along = sharedCoordinates(stageGrid, operand, analysis);
   if (!along)
-    return materializeInto(operand, buffer);
+    return copy();
   Type i64 = b.getI64Type();
   Value cells = allocateBytes(8 * int64_t(along->size() + 1), "packed for");
   auto cell = [&](unsigned number) {
@@ -331,7 +333,7 @@ void Realizer::packOperand(Value operand, const TileBuffer &buffer) {
   packs->setAttr(takenAttribute, b.getF64FloatAttr(1 / others));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(packs.thenBlock()->getTerminator());
-  materializeInto(operand, buffer);
+  copy();
   for (auto [number, value] : llvm::enumerate(wanted))
     b.create<LLVM::StoreOp>(emit.loc, value, cell(number));
 }
@@ -348,33 +350,42 @@ void Realizer::runPhase(const Phase &phase) {
     runPhase(next);
     return;
   }
-  Value packed;
-  if (nest.packedOperand >= 0 && !checksOnly) {
+  SmallVector<Value> packed;
+  if (!nest.atom.empty() && !checksOnly) {
+    packWords(phase, nest);
+  } else if (nest.packedOperand >= 0 && !checksOnly) {
     Operation *op = phase.roots[0].op;
-    packed = op->getOperand(nest.packedOperand);
-    // Vectors side by side, whatever the order of the operand's dimensions.
-    SmallVector<StringAttr> dims = tile::getDims(packed.getType());
-    if (auto *it = llvm::find_if(
-            dims, [&](StringAttr dim) { return dim == nest.vectorDim; });
-        it != dims.end())
-      std::rotate(it, it + 1, dims.end());
-    if (nest.prepacked) {
-      std::optional<TileBuffer> panel = prepackedPanel(packed, dims);
-      if (!panel)
+    auto pack = [&](int number, StringRef innermost) {
+      Value operand = op->getOperand(number);
+      // Vectors side by side, whatever the order of the operand's dimensions.
+      SmallVector<StringAttr> dims = tile::getDims(operand.getType());
+      if (auto *it = llvm::find_if(
+              dims, [&](StringAttr dim) { return dim == innermost; });
+          it != dims.end())
+        std::rotate(it, it + 1, dims.end());
+      packed.push_back(operand);
+      if (nest.prepacked && number == nest.packedOperand) {
+        if (std::optional<TileBuffer> panel = prepackedPanel(operand, dims))
+          setBuffer(operand, *panel);
         return;
-      setBuffer(packed, *panel);
-    } else {
+      }
       TileBuffer buffer =
-          allocate(tile::getTileType(tile::getElement(packed.getType()), dims),
+          allocate(tile::getTileType(tile::getElement(operand.getType()), dims),
                    "packed operand", op);
-      packOperand(packed, buffer);
-      setBuffer(packed, buffer);
-    }
+      packOperand(operand, buffer);
+      setBuffer(operand, buffer);
+    };
+    pack(nest.packedOperand, nest.vectorDim);
+    if (nest.packsRows)
+      pack(1 - nest.packedOperand, {});
+    if (failure)
+      return;
   }
   record(nest);
   emitNest(phase, nest);
-  if (packed)
-    buffers.erase(packed);
+  for (Value operand : packed)
+    buffers.erase(operand);
+  words.clear();
 }
 
 void Realizer::materializeInto(Value tile, const TileBuffer &buffer) {

@@ -41,11 +41,15 @@ NestEmitter::NestEmitter(Realizer &realizer, const Phase &phase,
           std::rotate(it, it + 1, group->end());
   }
   keptLevels = kept.size();
+  if (!plan.atom.empty() && !r.checksOnly)
+    atom = findAtom(plan.atom);
   for (StringAttr dim : llvm::concat<StringAttr>(kept, reduced)) {
     if (dim == vectorDim)
       vectorLevel = levels.size();
     if (plan.tileRows > 1 && dim.getValue() == plan.tileDim)
       tileLevel = levels.size();
+    if (atom && dim.getValue() == plan.groupDim)
+      groupLevel = levels.size();
     Level &level = levels.emplace_back();
     level.dim = dim;
     level.extent = r.checksOnly ? r.constantExtent(dim)
@@ -93,9 +97,8 @@ void NestEmitter::enter(unsigned level, Value coordinate) {
   levels[level].coordinate = coordinate;
   for (unsigned inner = level; inner < levels.size(); ++inner) {
     levels[inner].cache.clear();
-    levels[inner].cache.resize(std::max<int64_t>(plan.unroll, 1) *
-                               (std::max<int64_t>(plan.tileRows, 1) +
-                                (plan.transposes ? plan.lanes : 0)));
+    levels[inner].cache.resize(slotsOfElement() * (atom ? atom->group + 1 : 1));
+    levels[inner].corrections.clear();
     if (inner > level)
       levels[inner].anchor = nullptr;
   }
@@ -212,6 +215,8 @@ void NestEmitter::emitLevel(unsigned level) {
     return emitBody(nullptr);
   auto inner = [&] { emitLevel(level + 1); };
   levels[level].anchor = nullptr;
+  if (int(level) == groupLevel)
+    return emitGroups(level, nullptr, inner);
   if (int(level) == tileLevel)
     return emitTiledLevel(level, inner);
   if (int(level) != vectorLevel)
@@ -388,6 +393,8 @@ void NestEmitter::emitReducedLevel(unsigned level, States &states) {
   levels[level].anchor = nullptr;
   if (blockBegin && level == keptLevels)
     return loopOverBlock(level, states, inner);
+  if (int(level) == groupLevel)
+    return emitGroups(level, &states, inner);
   if (int(level) != vectorLevel) {
     std::optional<int64_t> extent = extentOf(level);
     // The inner loop of a window: without it, what an iteration needs beside
@@ -472,8 +479,10 @@ void NestEmitter::loopOverBlock(unsigned level, States &states,
                                 function_ref<void()> body) {
   SmallVector<Value> inits;
   flatten(states, inits);
+  // Blocks are whole groups.
+  elements = int(level) == groupLevel ? atom->group : 1;
   auto forOp = b.create<scf::ForOp>(emit.loc, blockBegin, blockEnd,
-                                    emit.index(1), inits);
+                                    emit.index(elements), inits);
   levels[level].anchor = forOp;
   {
     OpBuilder::InsertionGuard guard(b);
@@ -628,6 +637,8 @@ void NestEmitter::emitRoot(const Root &root) {
 }
 
 void NestEmitter::emitBody(States *states) {
+  if (packing)
+    return emitPacked();
   if (plan.transposes && lanes > 1)
     return emitSquares();
   for (copy = 0; copy < copies(); ++copy) {
@@ -672,6 +683,11 @@ void NestEmitter::run() {
           r.setBuffer(result, r.allocateFor(result, "result", root.op));
         }
     accumulators.push_back(makeAccumulator(root, *phase, emit.target));
+  }
+  if (atom) {
+    auto contract = cast<tile::ContractOp>(phase->roots[0].op);
+    atoms = {atom, *narrowOperand(contract->getOperand(1 - plan.packedOperand)),
+             *narrowOperand(contract->getOperand(plan.packedOperand))};
   }
   if (plan.transposes)
     orientValues();

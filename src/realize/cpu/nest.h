@@ -23,6 +23,7 @@
 #ifndef TESSERA_REALIZE_CPU_NEST_H
 #define TESSERA_REALIZE_CPU_NEST_H
 
+#include "plan/plan_atoms.h"
 #include "realize/cpu/realizer.h"
 
 #include <memory>
@@ -70,6 +71,20 @@ public:
   explicit NestEmitter(Realizer &realizer);
 
   void run();
+
+  /// Copies an operand of a contraction in groups to memory of its own: see
+  /// contraction_atoms.cpp.
+  void packWords(mlir::Value operand, const NarrowOperand &narrow,
+                 const WordBuffer &buffer);
+
+  void fillWithZeros(const TileBuffer &buffer);
+
+  /// Of a contraction that takes groups of elements: how, else null.
+  const AtomOperands *atomOperands() const { return atoms ? &*atoms : nullptr; }
+  /// One step of a contraction by its atom, at the current coordinates.
+  mlir::Value atomStep(tile::ContractOp contract, mlir::Value accumulator);
+  /// What an accumulator begins with for the elements that are shifted; an i32.
+  mlir::Value shiftCorrection(tile::ContractOp contract);
 
   /// The element, or vector of elements, of a tile at the current coordinates;
   /// an emitted scalar for a tile without dimensions.
@@ -124,6 +139,8 @@ private:
     mlir::Operation *anchor = nullptr;
     /// Values that depend on this level and outer ones, by slotOf().
     llvm::SmallVector<llvm::DenseMap<mlir::Value, mlir::Value>, 4> cache;
+    /// Corrections of the rows of this iteration, if they were asked for.
+    llvm::SmallVector<mlir::Value> corrections;
   };
   /// Of a square, what differs with the side that its lanes lie along.
   struct Side {
@@ -187,7 +204,6 @@ private:
   /// another: what they load and the running results fit the registers.
   bool fitsRegisters(int64_t iterations) const;
   void emitReducedBlocks();
-  void fillWithZeros(const TileBuffer &buffer);
   void loopOverBlock(unsigned level, States &states,
                      llvm::function_ref<void()> body);
   void emitBlockedSum(unsigned level, int64_t groups, States &states);
@@ -239,6 +255,21 @@ private:
                  int64_t tripsAtEdge);
   int64_t leastLive(unsigned level) const;
 
+  // Groups of elements.
+  void emitGroups(unsigned level, States *states,
+                  llvm::function_ref<void()> body);
+  int64_t slotsOfElement() const;
+  bool variesWithGroup(mlir::Value tile) const;
+  mlir::Value word(mlir::Value operand, const NarrowOperand &narrow);
+  mlir::Value evaluateWord(mlir::Value operand, const NarrowOperand &narrow);
+  mlir::Value loadWord(const NarrowOperand &narrow);
+  mlir::Value narrowBits(const NarrowOperand &narrow);
+  mlir::Value wordAddress(const TileBuffer &buffer);
+  mlir::Value atomResult(mlir::Value accumulator, mlir::Value first,
+                         mlir::Value second);
+  void emitPacked();
+  void emitCorrections(mlir::Value operand, Level &level);
+
   // Squares.
   void orientValues();
   std::optional<bool> sideOf(mlir::Value tile);
@@ -265,6 +296,20 @@ private:
   mlir::Value blockBegin, blockEnd;
   /// Whether every lane of them is seen, where the vector level may end early.
   bool isWhole = false;
+  /// Of a contraction, or a copy of its operand, that takes groups of elements.
+  const ContractionAtom *atom = nullptr;
+  std::optional<AtomOperands> atoms;
+  int groupLevel = -1;
+  /// The element of the groups being emitted, and how many there are; one more
+  /// than a full group has stands for the group itself.
+  int64_t element = 0, elements = 1;
+  /// What is copied in groups.
+  struct Packing {
+    mlir::Value operand;
+    NarrowOperand narrow;
+    WordBuffer buffer;
+  };
+  std::optional<Packing> packing;
   /// The square being emitted, of those of an iteration; its other side, and
   /// whether that is the one along the tiled level.
   int64_t square = 0;

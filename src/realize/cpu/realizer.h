@@ -68,6 +68,16 @@ struct TileBuffer {
   mlir::Value spacing(VectorEmitter &emit) const;
 };
 
+/// Memory for an operand of a contraction in groups (plan_atoms.h). Its element
+/// is a narrow integer; strides count such.
+struct WordBuffer {
+  TileBuffer memory;
+  /// The dimension along which elements, or words, lie side by side.
+  mlir::StringAttr adjacent;
+  /// What the words are combined with by an exclusive or.
+  int64_t flips = 0;
+};
+
 /// The bytes that one tile may take: 8 GiB.
 inline constexpr int64_t largestTile = int64_t(8) << 30;
 
@@ -177,6 +187,12 @@ public:
     buffers[tile] = std::move(buffer);
   }
 
+  /// Where an operand's groups have been copied to, or null.
+  const WordBuffer *findWords(mlir::Value operand) const {
+    auto it = words.find(operand);
+    return it == words.end() ? nullptr : &it->second;
+  }
+
   /// What the nest prefetches, if anything.
   const NestPrefetches *prefetchesOf(const NestPlan &nest) const {
     auto it = prefetches.find(nest.id);
@@ -251,11 +267,15 @@ private:
   mlir::Value workspace();
   NestPlan plannedNest(const Phase &phase);
   void emitNest(const Phase &phase, const NestPlan &nest);
+  /// Copies an operand of a contraction to memory of its own by `copy`.
+  /// Programs that follow one another with the same operand find it there.
+  void packOnce(mlir::Value operand, llvm::function_ref<void()> copy);
   void packOperand(mlir::Value operand, const TileBuffer &buffer);
   /// The present program's panel of a prepacked operand; fails where it cannot
   /// be one.
   std::optional<TileBuffer>
   prepackedPanel(mlir::Value operand, llvm::ArrayRef<mlir::StringAttr> dims);
+  void packWords(const Phase &phase, const NestPlan &nest);
   void record(const NestPlan &nest);
   template <typename Loop> void runLoop(Loop op);
   /// Over all of its dimension, or from `first` to `last`.
@@ -290,6 +310,7 @@ private:
   int64_t scratchSize = 64;
   llvm::DenseMap<mlir::Value, mlir::Value> scalars;
   llvm::DenseMap<mlir::Value, TileBuffer> buffers;
+  llvm::DenseMap<mlir::Value, WordBuffer> words;
   /// Where the results of operations that are still to be run are wanted.
   llvm::DenseMap<mlir::Value, TileBuffer> wanted;
   llvm::DenseMap<mlir::Value, mlir::Value> viewPointers;

@@ -37,6 +37,8 @@ Value NestEmitter::coordinate(StringAttr dim) {
       ahead = vectorOf(copy) * lanes;
     else if (int(number) == tileLevel)
       ahead = rowOf(copy);
+    else if (int(number) == groupLevel)
+      ahead = element;
     return ahead == 0 ? level.coordinate
                       : emit.add(level.coordinate, emit.index(ahead));
   }
@@ -57,7 +59,8 @@ int64_t NestEmitter::slotOf(Value tile) const {
     else if (tileLevel >= 0 && dim == levels[tileLevel].dim)
       slot = std::max(slot, first) + rowOf(copy) * perRow;
   }
-  return slot;
+  // So have the elements of a group.
+  return slot + (variesWithGroup(tile) ? element * slotsOfElement() : 0);
 }
 
 Value *NestEmitter::cached(Value tile, int level) {

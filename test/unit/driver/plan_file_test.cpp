@@ -218,6 +218,28 @@ TEST(PlanFile, EditsChangeTheCode) {
   EXPECT_THAT(unpacked->summary, HasSubstr("m_block x6)"));
 }
 
+// An atom that was chosen comes back, and so does that there is none.
+TEST(PlanFile, AtomsAreAppliedAgain) {
+  const kernels::Dims dims = {{"m", 64}, {"n", 64}, {"k", 64}};
+  Result<Made> made = make("gemm_q8", dims);
+  ASSERT_TRUE(made) << made.error().str();
+  EXPECT_THAT(made->summary, HasSubstr(", maddw)"));
+  Result<Made> again = make("gemm_q8", dims, made->text);
+  ASSERT_TRUE(again) << again.error().str();
+  EXPECT_EQ(again->summary, made->summary);
+  const std::string named = "\"atom\": \"maddw\"";
+  std::string text = made->text;
+  const size_t at = text.find(named);
+  ASSERT_NE(at, text.npos) << text;
+  text.replace(at, named.size(), "\"atom\": null");
+  const std::string packs = "\"packs_operand\": true";
+  ASSERT_NE(text.find(packs), text.npos) << text;
+  text.replace(text.find(packs), packs.size(), "\"packs_operand\": false");
+  Result<Made> widened = make("gemm_q8", dims, text);
+  ASSERT_TRUE(widened) << widened.error().str();
+  EXPECT_THAT(widened->summary, Not(HasSubstr("maddw")));
+}
+
 // The nests of a joined plan are others: a file that leaves them out has their
 // defaults.
 TEST(PlanFile, JoinsReductionsWhereALawAllowsIt) {
@@ -407,6 +429,9 @@ TEST(PlanFile, WhatCannotBeAppliedIsNamed) {
               HasSubstr("rows_per_iteration: found 2, expected 1: "));
   EXPECT_THAT(refusal(withField(text, "packs_operand", "true")),
               HasSubstr("packs_operand: found true, expected false: "));
+  EXPECT_THAT(refusal(withField(text, "atom", "\"dpbusd\"")),
+              HasSubstr("atom: found 'dpbusd', expected null: the target has "
+                        "no such atom"));
   EXPECT_THAT(refusal(withField(text, "transposes", "true")),
               HasSubstr("transposes: found true, expected false: no other "
                         "dimension of the nest's results has accesses"));

@@ -17,7 +17,8 @@ using testing::HasSubstr;
 
 namespace {
 
-constexpr Isa allIsas[] = {Isa::X86_64, Isa::Avx2, Isa::Avx512, Isa::Neon};
+constexpr Isa allIsas[] = {Isa::X86_64,     Isa::Avx2,       Isa::Avx512,
+                           Isa::Avx512Vnni, Isa::Avx512Bf16, Isa::Neon};
 
 TEST(Target, RowsAreFoundByTheirLevel) {
   for (Isa isa : allIsas) {

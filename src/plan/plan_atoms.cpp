@@ -1,0 +1,197 @@
+//===- plan_atoms.cpp - The contraction atom of a nest --------------------===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "plan/plan_atoms.h"
+
+#include "plan/nest_planner.h"
+
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+
+namespace tessera {
+
+/// What has the same elements in another order, or repeated.
+static Value withoutMoves(Value tile) {
+  while (Operation *op = tile.getDefiningOp()) {
+    if (!isa<tile::BroadcastOp, tile::TransposeOp>(op) ||
+        !isa<RankedTensorType>(op->getOperand(0).getType()))
+      break;
+    tile = op->getOperand(0);
+  }
+  return tile;
+}
+
+std::optional<NarrowOperand> narrowOperand(Value operand) {
+  if (!isa<RankedTensorType>(operand.getType()))
+    return std::nullopt;
+  Value tile = withoutMoves(operand);
+  Operation *op = tile.getDefiningOp();
+  if (auto load = dyn_cast_or_null<tile::LoadOp>(op)) {
+    // What fills masked places need not be a narrow number.
+    auto view = cast<tile::ViewType>(load.getView().getType());
+    if (!view.getElementType().isBF16() || load.getFill())
+      return std::nullopt;
+    return NarrowOperand{operand, AtomElements::BF16, false};
+  }
+  auto cast = dyn_cast_or_null<tile::CastOp>(op);
+  if (!cast || !isa<RankedTensorType>(cast.getInput().getType()) ||
+      !tile::getElement(cast.getInput().getType()).isInteger(8) ||
+      !tile::getElement(cast.getType()).isInteger(32))
+    return std::nullopt;
+  return NarrowOperand{cast.getInput(), AtomElements::Int8,
+                       cast.getUnsignedFrom()};
+}
+
+tile::LoadOp loadOf(Value tile, const PhaseAnalysis &phases) {
+  while (Operation *op = tile.getDefiningOp()) {
+    if (phases.isMaterialized(tile))
+      return {};
+    if (auto load = dyn_cast<tile::LoadOp>(op))
+      return load;
+    if (!isa<tile::BroadcastOp, tile::TransposeOp>(op))
+      return {};
+    tile = op->getOperand(0);
+  }
+  return {};
+}
+
+bool liesInGroups(tile::LoadOp load, StringAttr dim,
+                  const KernelAnalysis &analysis) {
+  Access access = *getAccess(load);
+  if (access.mask)
+    return false;
+  int64_t uses = 0;
+  for (unsigned axis = 0; axis < access.axes.size(); ++axis) {
+    const Access::Axis &described = access.axes[axis];
+    if (described.offset && isa<RankedTensorType>(described.offset.getType()) &&
+        llvm::is_contained(tile::getDims(described.offset.getType()), dim))
+      return false;
+    if (described.dim != dim)
+      continue;
+    ++uses;
+    if (described.step != 1 || !analysis.strides.isUnit(access, axis) ||
+        analysis.accesses.needsCheck(access, axis))
+      return false;
+  }
+  return uses == 1;
+}
+
+bool NestPlanner::mayGroup(Value operand) const {
+  // From a kept operand to what it was widened from there may be no way back:
+  // that may have been overwritten.
+  for (Value tile = operand; Operation *op = tile.getDefiningOp();
+       tile = op->getOperand(0)) {
+    if (!isDeferred(op) || analysis.phases.isMaterialized(tile))
+      return false;
+    if (!isa<tile::BroadcastOp, tile::TransposeOp>(op))
+      break;
+  }
+  return analysis.dims.elements(tile::getDims(operand.getType())).has_value();
+}
+
+StringAttr NestPlanner::groupDimension(const NarrowOperand &rows) const {
+  auto contract = tile::ContractOp(tiled);
+  StringAttr found;
+  tile::LoadOp load = loadOf(rows.source, analysis.phases);
+  for (StringAttr dim : phase.reduced) {
+    auto varies = [&](Value operand) {
+      return llvm::is_contained(tile::getDims(operand.getType()), dim);
+    };
+    if (!varies(contract.getLhs()) || !varies(contract.getRhs()) ||
+        !analysis.dims.extent(dim))
+      continue;
+    if (load && liesInGroups(load, dim, analysis))
+      return dim;
+    if (!found || *analysis.dims.extent(dim) > *analysis.dims.extent(found))
+      found = dim;
+  }
+  return found;
+}
+
+void NestPlanner::chooseAtom() {
+  auto contract = tile::ContractOp(tiled);
+  if (contract.getOrder() != tile::Order::Unordered ||
+      plan.lanes != target.lanes32() || (choice.packs == false && !choice.atom))
+    return;
+  Value rowOperand = contract->getOperand(1 - vectorOperand),
+        vectors = contract->getOperand(vectorOperand);
+  std::optional<NarrowOperand> rowsFrom = narrowOperand(rowOperand),
+                               vectorsFrom = narrowOperand(vectors);
+  if (!rowsFrom || !vectorsFrom ||
+      rowsFrom->elements != vectorsFrom->elements || !mayGroup(rowOperand) ||
+      !mayGroup(vectors))
+    return;
+  StringAttr dim = groupDimension(*rowsFrom);
+  if (!dim)
+    return;
+  // Neither what the caller has copied nor a share of the reduced dimension
+  // lies in groups.
+  if (prepackedLoad(vectors, planning.choices, analysis) ||
+      prepackedLoad(rowOperand, planning.choices, analysis))
+    return;
+  if (!planning.choices.splits.empty() &&
+      isa<tile::ParallelOp>(contract->getParentOp())) {
+    reason("atom.splits", "programs share the contraction");
+    return;
+  }
+  Type result = tile::getElement(contract.getType());
+  tile::KernelOp kernel = analysis.kernel;
+  const CoreCosts &costs = machine.costs(target);
+  const ContractionAtom *chosen = nullptr;
+  for (const std::string &name : target.atoms) {
+    const ContractionAtom &atom = *findAtom(name);
+    const bool isFloat = atom.elements == AtomElements::BF16;
+    if (atom.elements != rowsFrom->elements ||
+        !(isFloat ? result.isF32() : result.isInteger(32)) ||
+        *analysis.dims.extent(dim) < atom.group)
+      continue;
+    if (atom.flushesSubnormals && kernel.getTier() == tile::Tier::Strict) {
+      reason("atom.strict", "the tier keeps subnormal numbers, which " + name +
+                                " takes for zero");
+      continue;
+    }
+    // The sum that makes up for the shift is over one dimension.
+    if (AtomOperands{&atom, *rowsFrom, *vectorsFrom}.isShifted() &&
+        phase.reduced.size() != 1)
+      continue;
+    plan.alternatives.atoms.push_back(name);
+    if (choice.atom)
+      continue;
+    // Products of integers that are widened first take several instructions.
+    const bool isFaster = !isFloat || costs.dotCycles / double(atom.group) <
+                                          1 / costs.operationsPerCycle;
+    if (!isFaster)
+      reason("atom.slower",
+             name + " takes " + llvm::formatv("{0:f1}", costs.dotCycles).str() +
+                 " cycles for " + std::to_string(atom.group) +
+                 " products of a lane, more than multiply-adds of widened "
+                 "elements");
+    else if (!chosen)
+      chosen = &atom;
+  }
+  if (choice.atom && llvm::is_contained(plan.alternatives.atoms, *choice.atom))
+    chosen = findAtom(*choice.atom);
+  if (!chosen)
+    return;
+  plan.atom = chosen->name;
+  plan.groupDim = dim.getValue().str();
+  plan.packedOperand = vectorOperand;
+  tile::LoadOp load = loadOf(rowsFrom->source, analysis.phases);
+  const bool isStoredSo =
+      chosen->elements == AtomElements::BF16 || chosen->elementBits() == 8;
+  plan.packsRows = !load || !isStoredSo || !liesInGroups(load, dim, analysis);
+  reason("atom.chosen", plan.atom + " (" + chosen->instructions.data() +
+                            "): " + Twine(chosen->group) + " of '" +
+                            plan.groupDim + "' in a lane; " +
+                            (plan.packsRows ? "both operands are"
+                                            : "the operand with the vectors "
+                                              "is") +
+                            " copied in groups");
+}
+
+} // namespace tessera

@@ -1,0 +1,122 @@
+//===- test/unit/structure/atoms_test.cpp - Code of contraction atoms ----===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Loops of products in groups are made of the atom's instruction, with nothing
+// gathered or kept on the stack; which plans have one, and why others do not.
+//
+//===----------------------------------------------------------------------===//
+
+#include "stages.h"
+
+#include "plan/plan_record.h"
+#include "target/machine.h"
+
+#include <gmock/gmock.h>
+
+#include <sstream>
+
+namespace tessera::structuretest {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+/// The machine whose dot products of bf16 are as fast as other operations.
+const Machine &fastDots() {
+  static const Machine machine = [] {
+    Machine fast = genericMachine(Isa::Avx512Bf16);
+    for (CoreCosts &costs : fast.core)
+      costs.dotCycles = 1 / costs.operationsPerCycle;
+    return fast;
+  }();
+  return machine;
+}
+
+session::RunRequest product(int64_t m, int64_t n, int64_t k, Isa isa,
+                            DType dtype = DType::F32) {
+  return {.dims = {{"m", m}, {"n", n}, {"k", k}},
+          .dtype = dtype,
+          .isa = isa,
+          .machine = &fastDots()};
+}
+
+/// The lines between labels that have the most of an instruction.
+std::string loopWith(std::string_view text, const std::string &instruction) {
+  std::istringstream lines{std::string(text)};
+  std::string line, block, best;
+  size_t most = 0;
+  auto end = [&] {
+    const size_t count = linesWith(block, instruction).empty() ? 0 : [&] {
+      size_t found = 0;
+      for (size_t at = 0; (at = block.find(instruction, at)) != block.npos;
+           ++at)
+        ++found;
+      return found;
+    }();
+    if (count > most) {
+      most = count;
+      best = block;
+    }
+    block.clear();
+  };
+  while (std::getline(lines, line)) {
+    if (line.find(':') != line.npos && line[0] != '\t')
+      end();
+    else
+      block += line + "\n";
+  }
+  end();
+  return best;
+}
+
+void expectTight(const Emitted &code, const std::string &instruction) {
+  const std::string loop = loopWith(code["asm"], instruction);
+  EXPECT_THAT(linesWith(loop, instruction), Not(IsEmpty())) << code["asm"];
+  EXPECT_THAT(linesWith(loop, "v?p?gather|\\(%rsp|vpmulld|vpinsr"), IsEmpty())
+      << loop;
+}
+
+TEST(AtomCode, LoopsAreMadeOfTheInstruction) {
+  const kernels::Operator &bytes = *kernels::findOperator("gemm_q8");
+  for (Isa isa : {Isa::Avx512Vnni, Isa::Avx512Bf16}) {
+    Emitted code = emit(bytes, product(256, 256, 256, isa));
+    EXPECT_THAT(code.plan, HasSubstr("m_block x6, packed, dpbusd)"));
+    expectTight(code, "vpdpbusd");
+  }
+  for (Isa isa : {Isa::X86_64, Isa::Avx2, Isa::Avx512}) {
+    Emitted code = emit(bytes, product(256, 256, 256, isa));
+    EXPECT_THAT(code.plan, HasSubstr(", packed, maddw)"));
+    expectTight(code, "pmaddwd");
+  }
+  Emitted code = emit(*kernels::findOperator("gemm"),
+                      product(256, 256, 256, Isa::Avx512Bf16, DType::BF16));
+  EXPECT_THAT(code.plan, HasSubstr("m_block x6, packed, dpbf16)"));
+  expectTight(code, "vdpbf16ps");
+}
+
+TEST(AtomCode, WhatTakesLongerIsNotTaken) {
+  session::RunRequest request =
+      product(256, 256, 256, Isa::Avx512Bf16, DType::BF16);
+  Machine slow = fastDots();
+  for (CoreCosts &costs : slow.core)
+    costs.dotCycles = 4 / costs.operationsPerCycle;
+  request.machine = &slow;
+  const kernels::Operator &gemm = *kernels::findOperator("gemm");
+  EXPECT_THAT(emit(gemm, request).plan, Not(HasSubstr("dpbf16")));
+  request.machine = &fastDots();
+  request.tier = Tier::Strict;
+  EXPECT_THAT(emit(gemm, request).plan, Not(HasSubstr("dpbf16")));
+  // One row has no vectors to share, and too few elements make no group.
+  EXPECT_THAT(emit(gemm, product(1, 64, 64, Isa::Avx512Bf16, DType::BF16)).plan,
+              Not(HasSubstr("dpbf16")));
+  EXPECT_THAT(emit(gemm, product(64, 64, 1, Isa::Avx512Bf16, DType::BF16)).plan,
+              Not(HasSubstr("dpbf16")));
+}
+
+} // namespace
+} // namespace tessera::structuretest
