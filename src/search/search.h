@@ -45,6 +45,10 @@ struct StagePrediction {
 /// more than one.
 std::vector<int64_t> splitCandidates(const StagePrediction &stage, int threads);
 
+/// Of one stage of a plan that takes so long on one thread.
+StagePrediction predictionOf(const StagePlan &stage, const StagePrice &price,
+                             int64_t programs, double nanoseconds);
+
 /// What the time of a stage on several threads has to be with parts, of the
 /// time without.
 inline constexpr double splitMargin = 0.85;
