@@ -29,8 +29,8 @@ struct CompileOptions {
   /// What the trace fixes. `storage` is taken from the arguments of `Float`
   /// parameters where there are any.
   TraceOptions trace;
-  /// "x86-64", "avx2", "avx512", "avx512-vnni", "avx512-bf16", or "native" for
-  /// the best this machine has.
+  /// "x86-64", "avx2", "avx512", "avx512-vnni", "avx512-bf16", "avx512-amx", or
+  /// "native" for the best this machine has.
   std::string isa = "native";
   /// Check indices that are read from arrays before anything is written.
   bool validate = false;

@@ -175,6 +175,9 @@ private:
   /// it multiplies in groups.
   void chooseAtom();
 
+  /// Whether tile registers can hold blocks of the results.
+  bool fitsTiles() const;
+
   /// Whether the elements that an operand is widened from can be had.
   bool mayGroup(mlir::Value operand) const;
 

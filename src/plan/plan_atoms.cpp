@@ -113,6 +113,17 @@ StringAttr NestPlanner::groupDimension(const NarrowOperand &rows) const {
   return found;
 }
 
+bool NestPlanner::fitsTiles() const {
+  // The results lie in memory row by row, along the vectors.
+  auto contract = tile::ContractOp(tiled);
+  return phase.reduced.size() == 1 &&
+         !tile::getDims(contract.getType()).empty() &&
+         tile::getDims(contract.getType()).back() == plan.vectorDim &&
+         llvm::all_of(phase.kept, [&](StringAttr dim) {
+           return analysis.dims.extent(dim).has_value();
+         });
+}
+
 void NestPlanner::chooseAtom() {
   auto contract = tile::ContractOp(tiled);
   if (contract.getOrder() != tile::Order::Unordered ||
@@ -159,12 +170,15 @@ void NestPlanner::chooseAtom() {
     if (AtomOperands{&atom, *rowsFrom, *vectorsFrom}.isShifted() &&
         phase.reduced.size() != 1)
       continue;
+    if (atom.isTile() && !fitsTiles())
+      continue;
     plan.alternatives.atoms.push_back(name);
     if (choice.atom)
       continue;
     // Products of integers that are widened first take several instructions.
-    const bool isFaster = !isFloat || costs.dotCycles / double(atom.group) <
-                                          1 / costs.operationsPerCycle;
+    const bool isFaster =
+        !isFloat || atom.isTile() ||
+        costs.dotCycles / double(atom.group) < 1 / costs.operationsPerCycle;
     if (!isFaster)
       reason("atom.slower",
              name + " takes " + llvm::formatv("{0:f1}", costs.dotCycles).str() +
@@ -185,6 +199,18 @@ void NestPlanner::chooseAtom() {
   const bool isStoredSo =
       chosen->elements == AtomElements::BF16 || chosen->elementBits() == 8;
   plan.packsRows = !load || !isStoredSo || !liesInGroups(load, dim, analysis);
+  if (chosen->isTile()) {
+    // Tiles are read as a whole: nothing beside the array, and no less than
+    // they have along the groups.
+    plan.tileRows = 32;
+    plan.unroll = 2;
+    plan.packsRows |= *analysis.dims.extent(dim) % chosen->wholeElements() != 0;
+    if (load) {
+      Access access = *getAccess(load);
+      for (unsigned axis = 0; axis < access.axes.size(); ++axis)
+        plan.packsRows |= analysis.accesses.needsCheck(access, axis);
+    }
+  }
   reason("atom.chosen", plan.atom + " (" + chosen->instructions.data() +
                             "): " + Twine(chosen->group) + " of '" +
                             plan.groupDim + "' in a lane; " +

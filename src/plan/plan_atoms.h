@@ -41,7 +41,8 @@ struct AtomOperands {
   /// The atom wants elements without sign and elements with sign, both operands
   /// have the same: the vectors' are 128 away from what they are.
   bool isShifted() const {
-    return atom->isFirstUnsigned && rows.isUnsigned == vectors.isUnsigned;
+    return !atom->isTile() && atom->isFirstUnsigned &&
+           rows.isUnsigned == vectors.isUnsigned;
   }
 };
 

@@ -285,7 +285,7 @@ void NestPlanner::chooseReducedBlock() {
     if (!plan.atom.empty() &&
         (*choice.reducedBlock % findAtom(plan.atom)->group != 0 ||
          extent % findAtom(plan.atom)->group != 0 ||
-         findAtom(plan.atom)->isFirstUnsigned))
+         findAtom(plan.atom)->isFirstUnsigned || findAtom(plan.atom)->isTile()))
       return;
     if (*choice.reducedBlock < extent)
       plan.reducedBlock = *choice.reducedBlock;
@@ -366,8 +366,10 @@ double NestPlanner::bytesOfBlock() const {
 }
 
 void NestPlanner::chooseEpilogue() {
-  plan.alternatives.hasEpilogue =
-      tiled && !phase.epilogue.empty() && plan.reducedBlock == 0;
+  const ContractionAtom *atom = findAtom(plan.atom);
+  plan.alternatives.hasEpilogue = tiled && !phase.epilogue.empty() &&
+                                  plan.reducedBlock == 0 &&
+                                  !(atom && atom->isTile());
   plan.epilogue =
       plan.alternatives.hasEpilogue && choice.epilogue.value_or(true);
   if (!plan.epilogue)

@@ -126,9 +126,10 @@ struct NestPlan {
   bool prepacked = false;
   /// The contraction atom that takes groups of elements along `groupDim`, a
   /// reduced dimension (target/contraction_atoms.h); empty for none. The packed
-  /// operand has groups side by side, the other one as well if `packsRows`.
+  /// operand then has groups side by side.
   std::string atom;
   std::string groupDim;
+  /// Whether the other operand, that of the rows, is copied as well.
   bool packsRows = false;
   /// Coordinates of a contraction's reduced dimension that are done for all of
   /// its results before the next ones, so that what they read stays in the

@@ -287,7 +287,29 @@ private:
       counts.prefetchedBytes = double(cacheLine);
   }
 
+  /// Tile registers: an operation on them takes 16 cycles, loading or storing
+  /// one as many accesses as it has rows.
+  bool countTiles(Operation *op, Counts &counts) const {
+    auto call = dyn_cast<LLVM::CallIntrinsicOp>(op);
+    if (!call || call->getNumResults() != 0)
+      return false;
+    constexpr double rows = 16, bytes = 1024;
+    counts.instructions = 1;
+    if (const ContractionAtom *atom = atomOf(op); atom && atom->isTile())
+      counts.operations = rows * costs.operationsPerCycle;
+    if (call.getIntrin() == "llvm.x86.tileloadd64") {
+      counts.loads = rows;
+      counts.loadedBytes = bytes;
+    } else if (call.getIntrin() == "llvm.x86.tilestored64") {
+      counts.stores = rows;
+      counts.storedBytes = bytes;
+    }
+    return true;
+  }
+
   void countArithmetic(Operation *op, Counts &counts) const {
+    if (countTiles(op, counts))
+      return;
     double registers = 0;
     for (Type type : op->getResultTypes())
       registers = std::max(registers, registersOf(type));

@@ -7,6 +7,8 @@
 
 #include "target/contraction_atoms.h"
 
+#include <algorithm>
+
 namespace tessera {
 
 static constexpr ContractionAtom atoms[] = {
@@ -36,6 +38,26 @@ static constexpr ContractionAtom atoms[] = {
      .accumulates = true,
      .isFirstUnsigned = false,
      .flushesSubnormals = true},
+    {.name = "tiles8",
+     .instructions = "tdpbssd and its like",
+     .elements = AtomElements::Int8,
+     .group = 4,
+     .intrinsics = {},
+     .accumulates = true,
+     .isFirstUnsigned = false,
+     .flushesSubnormals = false,
+     .tileIntrinsics = {"llvm.x86.tdpbssd", "llvm.x86.tdpbsud",
+                        "llvm.x86.tdpbusd", "llvm.x86.tdpbuud"}},
+    {.name = "tiles16",
+     .instructions = "tdpbf16ps",
+     .elements = AtomElements::BF16,
+     .group = 2,
+     .intrinsics = {},
+     .accumulates = true,
+     .isFirstUnsigned = false,
+     .flushesSubnormals = true,
+     .tileIntrinsics = {"llvm.x86.tdpbf16ps", "llvm.x86.tdpbf16ps",
+                        "llvm.x86.tdpbf16ps", "llvm.x86.tdpbf16ps"}},
 };
 
 const ContractionAtom *findAtom(std::string_view name) {
@@ -46,10 +68,12 @@ const ContractionAtom *findAtom(std::string_view name) {
 }
 
 const ContractionAtom *findAtomOf(std::string_view intrinsic) {
+  auto isOne = [&](const char *own) { return own && own == intrinsic; };
   for (const ContractionAtom &atom : atoms)
-    for (const char *own : atom.intrinsics)
-      if (own && own == intrinsic)
-        return &atom;
+    if (std::any_of(atom.intrinsics.begin(), atom.intrinsics.end(), isOne) ||
+        std::any_of(atom.tileIntrinsics.begin(), atom.tileIntrinsics.end(),
+                    isOne))
+      return &atom;
   return nullptr;
 }
 

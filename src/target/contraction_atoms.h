@@ -48,7 +48,18 @@ struct ContractionAtom {
   bool isFirstUnsigned;
   /// Whether subnormal elements, products and sums count as zero.
   bool flushesSubnormals;
+  /// For an atom whose operands are tile registers of 16 rows of 16 words:
+  /// LLVM's intrinsics, by whether the rows' elements have no sign (2) and
+  /// whether the vectors' have none (1).
+  std::array<const char *, 4> tileIntrinsics = {};
 
+  bool isTile() const { return tileIntrinsics[0] != nullptr; }
+  const char *tileIntrinsic(bool rowsUnsigned, bool vectorsUnsigned) const {
+    return tileIntrinsics[2 * rowsUnsigned + vectorsUnsigned];
+  }
+  /// Elements along the reduced dimension that are multiplied at once; what is
+  /// copied is filled up with zeros to a multiple of them.
+  int64_t wholeElements() const { return isTile() ? 16 * group : group; }
   int64_t elementBits() const { return 32 / group; }
   const char *intrinsic(int64_t vectorBits) const {
     return intrinsics[vectorBits >= 512 ? 2 : vectorBits >= 256 ? 1 : 0];

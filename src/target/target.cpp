@@ -11,6 +11,14 @@
 
 #include <array>
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+#endif
+
 namespace tessera {
 
 /// MXCSR. The lower six bits are exception flags.
@@ -34,7 +42,7 @@ static const FloatControl fpcr = {.read = "llvm.aarch64.get.fpcr",
 static const char *const prefetchForStores = "+prfchw";
 
 /// By Isa; the levels of an architecture stand together, lowest first.
-static const std::array<Target, 6> targets = {{
+static const std::array<Target, 7> targets = {{
     {.isa = Isa::X86_64,
      .name = "x86-64",
      .architecture = Architecture::X86_64,
@@ -128,6 +136,25 @@ static const std::array<Target, 6> targets = {{
      .hasExactExtrema = false,
      .atoms = {"dpbusd", "maddw", "dpbf16"},
      .floatControl = mxcsr},
+    {.isa = Isa::Avx512Amx,
+     .name = "avx512-amx",
+     .architecture = Architecture::X86_64,
+     .level = 5,
+     .triple = "x86_64-unknown-linux-gnu",
+     .cpu = "x86-64-v4",
+     .features = "+prfchw,+avx512vnni,+avx512bf16,+amx-tile,"
+                 "+amx-int8,+amx-bf16",
+     .vectorBits = 512,
+     .vectorRegisters = 32,
+     .hasFma = true,
+     .hasF16c = true,
+     .hasMaskedAccess = true,
+     .hasMaskedByteAccess = true,
+     .hasScalef = true,
+     .roundsInt64ToF32Once = true,
+     .hasExactExtrema = false,
+     .atoms = {"tiles8", "dpbusd", "maddw", "tiles16", "dpbf16"},
+     .floatControl = mxcsr},
     {.isa = Isa::Neon,
      .name = "neon",
      .architecture = Architecture::AArch64,
@@ -163,6 +190,31 @@ const Target &getTarget(Isa isa) { return targets[static_cast<size_t>(isa)]; }
 
 std::string_view name(Isa isa) { return getTarget(isa).name; }
 
+#if defined(__x86_64__)
+
+/// Whether the processor has tile registers for integers and bf16, and the
+/// system lets this process use them: it has to be asked before the first use,
+/// for all threads.
+static bool mayUseTiles() {
+  static const bool may = [] {
+    constexpr unsigned bf16 = 1u << 22, tiles = 1u << 24, integers = 1u << 25;
+    constexpr unsigned all = bf16 | tiles | integers;
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || (d & all) != all)
+      return false;
+#if defined(__linux__)
+    // ARCH_REQ_XCOMP_PERM, for the state of tile data.
+    constexpr long request = 0x1023, tileData = 18;
+    return syscall(SYS_arch_prctl, request, tileData) == 0;
+#else
+    return false;
+#endif
+  }();
+  return may;
+}
+
+#endif
+
 Isa hostIsa() {
 #if defined(__aarch64__)
   return Isa::Neon;
@@ -172,8 +224,9 @@ Isa hostIsa() {
   if (__builtin_cpu_supports("x86-64-v4")) {
     if (!__builtin_cpu_supports("avx512vnni"))
       return Isa::Avx512;
-    return __builtin_cpu_supports("avx512bf16") ? Isa::Avx512Bf16
-                                                : Isa::Avx512Vnni;
+    if (!__builtin_cpu_supports("avx512bf16"))
+      return Isa::Avx512Vnni;
+    return mayUseTiles() ? Isa::Avx512Amx : Isa::Avx512Bf16;
   }
   if (__builtin_cpu_supports("x86-64-v3"))
     return Isa::Avx2;

@@ -38,6 +38,8 @@ enum class Isa {
   Avx512Vnni,
   /// And of bf16.
   Avx512Bf16,
+  /// And of tile registers.
+  Avx512Amx,
   Neon
 };
 

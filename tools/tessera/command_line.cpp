@@ -341,7 +341,7 @@ void addCommonOptions(CLI::App &verb, CommonOptions &options) {
       ->type_name("TIER");
   verb.add_option("--isa", options.isa,
                   "instruction set: native, x86-64, avx2, avx512, avx512-vnni, "
-                  "avx512-bf16 or neon")
+                  "avx512-bf16, avx512-amx or neon")
       ->type_name("ISA")
       ->capture_default_str();
   verb.add_option("--kernel", options.kernel,

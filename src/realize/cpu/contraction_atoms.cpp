@@ -19,6 +19,7 @@
 
 #include "realize/cpu/nest.h"
 #include "realize/cpu/realize.h"
+#include "realize/cpu/transpose.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/Support/MathExtras.h"
@@ -343,9 +344,80 @@ void NestEmitter::emitCorrections(Value operand, Level &level) {
 void NestEmitter::packWords(Value operand, const NarrowOperand &narrow,
                             const WordBuffer &buffer) {
   packing = {operand, narrow, buffer};
-  if (!atom)
-    atom = findAtom(plan.atom);
-  emitLevel(0);
+  // Where groups lie side by side along their own dimension, and words are
+  // wanted side by side along another, squares of words are transposed.
+  const int64_t width = plan.lanes;
+  tile::LoadOp load = loadOf(narrow.source, r.analysis.phases);
+  const bool isStoredSo =
+      narrow.elements == AtomElements::BF16 || atom->elementBits() == 8;
+  std::optional<Access> access;
+  if (load && groupLevel >= 0 && isStoredSo && width > 1 &&
+      vectorLevel == groupLevel + 1 && levels.size() == vectorLevel + 1u &&
+      !r.findBuffer(load.getResult()) &&
+      liesInGroups(load, levels[groupLevel].dim, r.analysis))
+    access = getAccess(load);
+  for (unsigned axis = 0; access && axis < access->axes.size(); ++axis) {
+    Value offset = access->axes[axis].offset;
+    if ((offset && isa<RankedTensorType>(offset.getType())) ||
+        (r.analysis.accesses.needsCheck(*access, axis) &&
+         !isSeenInside(*access, axis))) {
+      access.reset();
+      break;
+    }
+  }
+  const int64_t extent = access ? *r.constantExtent(levels[groupLevel].dim) : 0;
+  const int64_t side = width * atom->group, squares = extent / side;
+  if (squares == 0)
+    return emitLevel(0);
+
+  auto word = VectorType::get({width}, b.getI32Type());
+  const auto alignment = unsigned(atom->elementBits() / 8);
+  const TileBuffer &memory = buffer.memory;
+  const int64_t apart =
+      memory.strides[tile::indexOf(memory.dims, levels[groupLevel].dim)] *
+      atom->group;
+  auto square = [&](int64_t columns) {
+    SmallVector<Value> rows;
+    for (copy = 0; copy < columns; ++copy)
+      rows.push_back(b.create<LLVM::LoadOp>(
+          emit.loc, word, address(*access).pointer, alignment));
+    copy = 0;
+    // Lanes past the end are not looked at.
+    rows.resize(width, rows.back());
+    Value pointer = wordAddress(memory);
+    for (auto [number, words] :
+         llvm::enumerate(transposeVectors(emit, rows, false))) {
+      if (buffer.flips != 0)
+        words = b.create<arith::XOrIOp>(emit.loc, words,
+                                        emit.integer(word, buffer.flips));
+      emit.store(words,
+                 emit.offsetPointer(pointer, memory.element,
+                                    emit.index(int64_t(number) * apart)),
+                 b.getI32Type(), Value());
+    }
+  };
+  auto emitFrom = [&](auto &self, int level) -> void {
+    if (level < groupLevel)
+      return loop(level, 0, levels[level].extent.value_or(-1), 1, 1, nullptr,
+                  [&] { self(self, level + 1); });
+    loop(level, 0, squares, side, 1, nullptr, [&] {
+      const int64_t columns = *levels[vectorLevel].extent;
+      const int64_t rest = columns % width;
+      loop(vectorLevel, 0, columns / width, width, width, nullptr,
+           [&] { square(width); });
+      loop(vectorLevel, columns - rest, rest > 0, width, width, nullptr,
+           [&] { square(rest); });
+    });
+    const int64_t first = squares * side, last = extent % atom->group;
+    elements = atom->group;
+    loop(level, first, (extent - first) / atom->group, atom->group, 1, nullptr,
+         [&] { emitLevel(vectorLevel); });
+    elements = last;
+    loop(level, extent - last, last > 0, atom->group, 1, nullptr,
+         [&] { emitLevel(vectorLevel); });
+    elements = 1;
+  };
+  emitFrom(emitFrom, 0);
 }
 
 /// Writes the words, or elements, at the current coordinates.
@@ -391,7 +463,8 @@ static WordBuffer allocateWords(Realizer &r, Value operand,
   memory.strides.assign(memory.dims.size(), 1);
   memory.dynamicStrides.resize(memory.dims.size());
   // Rows begin at lines, and vectors end in them.
-  const int64_t extent = llvm::alignTo(*r.constantExtent(groups), atom.group);
+  const int64_t extent =
+      llvm::alignTo(*r.constantExtent(groups), atom.wholeElements());
   int64_t elements = 0;
   if (adjacent == groups) {
     elements = llvm::alignTo(extent, atom.group * lanes);
@@ -455,7 +528,9 @@ void Realizer::packWords(const Phase &phase, const NestPlan &nest) {
       Location outer = emit.loc;
       emit.loc = nestLocation(outer, nest.id);
       NestEmitter emitter(*this, copied, copy);
-      if (adjacent == groups && constantExtent(groups).value_or(0) % atom.group)
+      const bool fills =
+          constantExtent(groups).value_or(0) % atom.wholeElements() != 0;
+      if (fills && (adjacent == groups || atom.isTile()))
         emitter.fillWithZeros(buffer.memory);
       emitter.packWords(operand, narrow, buffer);
       emit.loc = outer;
@@ -469,7 +544,7 @@ void Realizer::packWords(const Phase &phase, const NestPlan &nest) {
   // Along the groups, but where rows lie side by side.
   tile::LoadOp load = loadOf(operands.rows.source, analysis.phases);
   const bool areRowsAdjacent =
-      load &&
+      load && !atom.isTile() &&
       adjacentDim(*getAccess(load), analysis.strides) == dim(nest.tileDim);
   pack(1 - nest.packedOperand, operands.rows,
        areRowsAdjacent ? dim(nest.tileDim) : groups, 0);

@@ -697,6 +697,8 @@ void NestEmitter::run() {
     if (auto scan = dyn_cast_or_null<tile::ScanOp>(phase->roots[0].op);
         scan && isWindowScan(scan))
       return emitWindowScan(r, scan);
+  if (atom && atom->isTile())
+    return emitTiles();
   if (plan.reducedBlock > 0 && !r.checksOnly)
     return emitReducedBlocks();
   emitLevel(0);

@@ -270,6 +270,15 @@ private:
   void emitPacked();
   void emitCorrections(mlir::Value operand, Level &level);
 
+  // Tile registers.
+  void emitTiles();
+  void emitTileLevels(unsigned level, int64_t rowCount, int64_t columnCount);
+  void emitTileBlock(int64_t rowCount, int64_t columnCount);
+  void loadTileShapes(int64_t rowCount, int64_t columnCount);
+  std::pair<mlir::Value, mlir::Value> tileRowsAt(mlir::Value operand);
+  void tileIntrinsic(llvm::StringRef name, mlir::ValueRange operands);
+  mlir::Value tileNumber(int64_t number);
+
   // Squares.
   void orientValues();
   std::optional<bool> sideOf(mlir::Value tile);
@@ -303,6 +312,10 @@ private:
   /// The element of the groups being emitted, and how many there are; one more
   /// than a full group has stands for the group itself.
   int64_t element = 0, elements = 1;
+  /// Where the shapes of tile registers are loaded from, and whether blocks
+  /// have different ones.
+  mlir::Value tileShapes;
+  bool changesTileShapes = false;
   /// What is copied in groups.
   struct Packing {
     mlir::Value operand;

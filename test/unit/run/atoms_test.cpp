@@ -21,7 +21,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
+#include <algorithm>
 #include <cstring>
 
 namespace tessera::runtest {
@@ -57,13 +57,21 @@ int force(const kernels::Operator &op, RunRequest &request, const Atom &atom) {
     return 0;
   auto choices = std::make_shared<PlanChoices>();
   int number = 0;
+  // Results in tile registers have their last dimension along the lanes.
+  const bool isTile = findAtom(atom.name)->isTile();
   for (const StagePlan &stage : first->kernel.plan->stages)
-    for (const NestPlan &nest : stage.nests)
-      for (const std::string &name : nest.alternatives.atoms)
-        if (name == atom.name) {
-          choices->nests[nest.id].atom = name;
-          ++number;
-        }
+    for (const NestPlan &nest : stage.nests) {
+      const std::vector<std::string> &names = nest.alternatives.atoms,
+                                     &dims = nest.alternatives.vectorDims;
+      if (std::count(names.begin(), names.end(), atom.name) == 0 &&
+          !(isTile && !names.empty()))
+        continue;
+      NestChoice &choice = choices->nests[nest.id];
+      choice.atom = atom.name;
+      if (isTile && std::count(dims.begin(), dims.end(), "n_block") > 0)
+        choice.vectorDim = "n_block";
+      ++number;
+    }
   request.choices = choices;
   return number;
 }

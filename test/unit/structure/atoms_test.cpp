@@ -99,6 +99,31 @@ TEST(AtomCode, LoopsAreMadeOfTheInstruction) {
   expectTight(code, "vdpbf16ps");
 }
 
+// The shapes of tiles are loaded before the first is used, and released.
+TEST(AtomCode, TilesHaveTheirShapes) {
+  struct Form {
+    const char *op;
+    DType dtype;
+    const char *atom, *instruction;
+  };
+  for (const Form &form : {Form{"gemm_q8", DType::F32, "tiles8", "tdpbssd"},
+                           Form{"gemm", DType::BF16, "tiles16", "tdpbf16ps"}}) {
+    Emitted code = emit(*kernels::findOperator(form.op),
+                        product(256, 256, 256, Isa::Avx512Amx, form.dtype));
+    EXPECT_THAT(code.plan, HasSubstr(form.atom));
+    const std::string &text = code["asm"];
+    const size_t shapes = text.find("ldtilecfg"),
+                 product = text.find(form.instruction),
+                 release = text.find("tilerelease");
+    EXPECT_LT(shapes, product);
+    EXPECT_LT(product, release);
+    ASSERT_NE(release, text.npos);
+    // Four products of two by two tiles, and nothing else but their loads.
+    std::string loop = loopWith(text, form.instruction);
+    EXPECT_THAT(linesWith(loop, "%[xyz]mm|\\(%rsp"), IsEmpty()) << loop;
+  }
+}
+
 TEST(AtomCode, WhatTakesLongerIsNotTaken) {
   session::RunRequest request =
       product(256, 256, 256, Isa::Avx512Bf16, DType::BF16);

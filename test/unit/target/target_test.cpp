@@ -18,7 +18,7 @@ using testing::HasSubstr;
 namespace {
 
 constexpr Isa allIsas[] = {Isa::X86_64,     Isa::Avx2,       Isa::Avx512,
-                           Isa::Avx512Vnni, Isa::Avx512Bf16, Isa::Neon};
+                           Isa::Avx512Vnni, Isa::Avx512Bf16, Isa::Avx512Amx, Isa::Neon};
 
 TEST(Target, RowsAreFoundByTheirLevel) {
   for (Isa isa : allIsas) {
