@@ -13,9 +13,10 @@
 
 namespace tessera {
 
-/// What a program takes to leave its part: a line that all of them write, and
-/// what they read anew.
-constexpr double partNanoseconds = 100;
+/// What a program takes to leave its part: a line that all of them write, what
+/// they read anew, and lines that come from another core's cache. With less,
+/// products of 64 by 64 elements were shared, and took longer (bench/results).
+constexpr double partNanoseconds = 1000;
 
 double callTime(const StagePrediction &predicted, int64_t splits, int threads,
                 const Machine &machine) {

@@ -145,8 +145,9 @@ void NestPlanner::chooseAtom() {
   if (prepackedLoad(vectors, planning.choices, analysis) ||
       prepackedLoad(rowOperand, planning.choices, analysis))
     return;
-  if (!planning.choices.splits.empty() &&
-      isa<tile::ParallelOp>(contract->getParentOp())) {
+  if (isa<tile::ParallelOp>(contract->getParentOp()) &&
+      llvm::any_of(planning.choices.splits,
+                   [](const auto &stage) { return stage.second > 1; })) {
     reason("atom.splits", "programs share the contraction");
     return;
   }

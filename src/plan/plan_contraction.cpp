@@ -335,7 +335,13 @@ void NestPlanner::findJumps() {
   // several streams are read side by side. Measured on one micro-architecture
   // (bench/results).
   constexpr double alone = 420, amongStreams = 300;
-  const bool isAlong = !tiled || plan.reducedBlock > 0;
+  // Rows that are read side by side are streams if more than a line is read of
+  // one before the next.
+  constexpr int64_t line = 64;
+  const int64_t group =
+      plan.lanes * plan.unroll * bytesOf(access->viewType().getElementType());
+  const bool areStreams = plan.reducedBlock > 0 && group > line;
+  const bool isAlong = !tiled || areStreams;
   for (unsigned axis = 0; axis < access->axes.size(); ++axis) {
     if (!access->axes[axis].dim || access->axes[axis].dim != plan.vectorDim ||
         !analysis.strides.isUnit(*access, axis))
@@ -347,7 +353,7 @@ void NestPlanner::findJumps() {
       return;
     double pieces = viewBytes(*access) / double(std::min(piece, row)) /
                     double(bytesOf(access->viewType().getElementType()));
-    plan.jumpBytes = pieces * (plan.reducedBlock > 0 ? amongStreams : alone);
+    plan.jumpBytes = pieces * (areStreams ? amongStreams : alone);
   }
 }
 

@@ -227,10 +227,12 @@ double NestPlanner::bytesOfKernel() const {
 void NestPlanner::chooseStores() {
   if (plan.vectorDim.empty() || plan.transposes || tiled || sumsRows)
     return;
+  SmallVector<Access> results;
   for (const Root &root : phase.roots) {
     if (root.kind != Root::Kind::Store)
       continue;
     Access stored = *getAccess(root.op);
+    results.push_back(stored);
     for (unsigned axis = 0; axis < stored.axes.size(); ++axis)
       plan.alternatives.storesAround |=
           stored.axes[axis].dim && stored.axes[axis].step == 1 &&
@@ -244,9 +246,11 @@ void NestPlanner::chooseStores() {
   }
   if (!plan.alternatives.storesAround)
     return;
+  // A small result pushes little out, and is soon read.
   const double bytes = bytesOfKernel();
-  plan.storesAround =
-      choice.storesAround.value_or(bytes > double(machine.memory[2].bytes));
+  plan.storesAround = choice.storesAround.value_or(
+      bytes > double(machine.memory[2].bytes) &&
+      bytesOfArrays(results, analysis) > double(machine.memory[1].bytes));
   if (plan.storesAround)
     reason("store.around", "results are written past the caches: the arrays' " +
                                Twine(int64_t(bytes)) +

@@ -41,7 +41,13 @@ TEST(Stores, GoPastTheCachesWhereArraysDoNotFitThem) {
 }
 
 // A sum is one element for a row, and a product's results are in tiles.
-TEST(Stores, GoThroughTheCachesWhereTheyAreNoVectors) {
+TEST(Stores, GoThroughTheCachesWhereTheyAreFewOrNoVectors) {
+  session::RunRequest small{.dims = {{"m", 1}, {"n", 4096}, {"k", 4096}},
+                            .isa = Isa::Avx512};
+  small.machine = plannedMachine();
+  small.threads = 16;
+  EXPECT_FALSE(contains(
+      emit(*kernels::findOperator("gemm"), std::move(small))["asm"], "vmovnt"));
   EXPECT_FALSE(contains(codeOf("row_sum", 8192, 4096, Isa::Avx512), "vmovnt"));
   session::RunRequest request{.dims = {{"m", 64}, {"n", 65536}, {"k", 64}},
                               .isa = Isa::Avx512};
