@@ -26,10 +26,13 @@ def load_table(path=TABLE):
 
 
 def extent(axis, dims):
-    """An axis is a dimension's name or "NAME/NUMBER". KeyError for a name
-    without extent."""
+    """An axis is a dimension's name, "NAME/NUMBER" or "NAME/NAME". KeyError for
+    a name without extent."""
     name, slash, divisor = axis.partition("/")
-    return dims[name] // int(divisor) if slash else dims[name]
+    if not slash:
+        return dims[name]
+    divisor = int(divisor) if divisor.isdecimal() else dims[divisor]
+    return dims[name] // divisor if divisor else 0
 
 
 class Array:

@@ -20,7 +20,7 @@ import unittest
 
 import synthetic
 from analysis import audit as auditor
-from analysis.operators import REWRITE, TABLE
+from analysis.operators import REWRITE, TABLE, arrays_of, load_table
 from analysis.results import ResultError, dump, load
 
 # Softmax 17x65 with an unsupported peer, row_sum 17x65, one row that is not
@@ -560,6 +560,22 @@ class Audit(unittest.TestCase):
                                                   "outputs")}
                   for entry in listed["operators"]]
         self.assertEqual(kept["operators"], wanted, REWRITE)
+
+    def test_arrays_of_every_operator_have_extents(self):
+        table = load_table()
+        for name, entry in table.items():
+            # A row of a convolution has the extents of its result, too.
+            row = {"operator": name, "dtype": "f32", "dims": {
+                "oh": 2, "ow": 3, "ph": 2, "pw": 3,
+                **{dim["name"]: dim["default"] for dim in entry["dims"]}}}
+            inputs, outputs = arrays_of(row, table)
+            for array in {**inputs, **outputs}.values():
+                self.assertGreater(array.elements, 0, (name, array.name))
+        inputs, _ = arrays_of(
+            {"operator": "gemm_q4", "dtype": "f32",
+             "dims": {"m": 3, "n": 5, "k": 96, "group": 32}}, table)
+        self.assertEqual(inputs["scales"].elements, 3 * 5)
+        self.assertEqual(inputs["b"].elements, 48 * 5)
 
     def test_writer_of_the_table_needs_a_tessera(self):
         for arguments in ([], ["--help"]):
