@@ -86,7 +86,7 @@ void Summation::addProduct(long double a, long double b) {
     Bounded term = mul(Bounded::exact(a), Bounded::exact(b), *arithmetic);
     // Zero times infinity is no number.
     if (arithmetic->flushesContractions && (isSmall(a) || isSmall(b)))
-      term.forget();
+      term.outcomes |= NotANumber;
     add(term);
     return;
   }

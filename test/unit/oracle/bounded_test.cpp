@@ -488,6 +488,24 @@ TEST(Bounded, Acceptance) {
   EXPECT_FALSE(accepts(Bounded::exact(1), infinity, DType::F32));
 }
 
+// A factor that may be taken for zero times an infinity, and nothing else.
+TEST(Bounded, FlushedFactorsOfInfinities) {
+  Arithmetic rules = Arithmetic::forTier(DType::BF16);
+  rules.flushesContractions = true;
+  const double infinity = std::numeric_limits<double>::infinity();
+  for (double sign : {1.0, -1.0}) {
+    Summation sum(rules);
+    sum.addProduct(0x1p-130L, sign * infinity);
+    sum.addProduct(1, 3);
+    Bounded result = sum.finishContraction();
+    EXPECT_EQ(judge(result, std::nan(""), DType::F32), Verdict::Accept);
+    EXPECT_EQ(judge(result, sign * infinity, DType::F32), Verdict::Accept);
+    EXPECT_NE(judge(result, -sign * infinity, DType::F32), Verdict::Accept);
+    EXPECT_NE(judge(result, 3, DType::F32), Verdict::Accept);
+    EXPECT_NE(judge(result, 0, DType::F32), Verdict::Accept);
+  }
+}
+
 TEST(Bounded, DepthOfPlans) {
   Arithmetic rules;
   EXPECT_EQ(rules.depth(0), 0);
