@@ -44,8 +44,10 @@ std::string Machine::name() const {
 
 std::vector<Machine> cpuMachines() {
   std::vector<Machine> result;
+  // What avx512-vnni has beside avx512, avx512-bf16 has, too.
   for (Isa isa : hostIsas())
-    result.push_back({Backend::Cpu, isa});
+    if (isa != Isa::Avx512Vnni)
+      result.push_back({Backend::Cpu, isa});
   return result;
 }
 

@@ -109,7 +109,11 @@ void agree(const Result<Program> &program, const std::vector<Array> &arrays,
     Result<void> strict = program->interpret(expected.back().arguments, {});
     ASSERT_TRUE(strict.ok()) << what << ": " << strict.error().str();
   }
-  for (Isa isa : hostIsas())
+  for (Isa isa : hostIsas()) {
+    // These differ from avx512 in products of narrow elements alone.
+    if (isa == Isa::Avx512Vnni || isa == Isa::Avx512Bf16 ||
+        isa == Isa::Avx512Amx)
+      continue;
     for (size_t plan = 0; plan <= choices.size(); ++plan) {
       CompileRequest request;
       request.isa = isa;
@@ -137,6 +141,7 @@ void agree(const Result<Program> &program, const std::vector<Array> &arrays,
         }
       }
     }
+  }
 }
 
 template <typename T> Kernel turned() {
