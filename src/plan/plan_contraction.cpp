@@ -181,10 +181,7 @@ void NestPlanner::choosePacking(int64_t uses) {
   Operation *op = operand.getDefiningOp();
   std::optional<int64_t> elements =
       analysis.dims.elements(tile::getDims(operand.getType()));
-  const bool lieApart =
-      rowsOfVectors(
-          StringAttr::get(analysis.kernel->getContext(), plan.vectorDim))
-          .copied > 0;
+  const bool lieApart = rowsOfVectors(vectorDimension()).copied > 0;
   if (!op || !isDeferred(op) || analysis.phases.isMaterialized(operand) ||
       !elements ||
       (!choice.packs &&

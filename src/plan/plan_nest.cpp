@@ -130,8 +130,7 @@ void NestPlanner::chooseVectorDim() {
 void NestPlanner::chooseUnroll() {
   if (plan.vectorDim.empty() || sumsRows)
     return;
-  StringAttr dim =
-      StringAttr::get(analysis.kernel->getContext(), plan.vectorDim);
+  StringAttr dim = vectorDimension();
   int64_t extent = *extentOf(dim);
   int64_t wanted = pins.unroll ? pins.unroll : expensive ? 2 : 4;
   // Running results of all roots take half of the registers at most.
@@ -182,8 +181,7 @@ void NestPlanner::chooseUnroll() {
 void NestPlanner::chooseSquares() {
   if (plan.vectorDim.empty())
     return;
-  StringAttr dim =
-      StringAttr::get(analysis.kernel->getContext(), plan.vectorDim);
+  StringAttr dim = vectorDimension();
   StringAttr other = squares->partner(dim);
   const int64_t most = squares->mostRows(dim, plan.lanes, target);
   if (!other || most < 2)
@@ -282,8 +280,7 @@ bool NestPlanner::mayOverlapTail(int64_t extent) const {
 void NestPlanner::chooseTail() {
   bool masks = hasNarrow ? target.hasMaskedByteAccess : target.hasMaskedAccess;
   if (!plan.vectorDim.empty()) {
-    int64_t extent = *extentOf(
-        StringAttr::get(analysis.kernel->getContext(), plan.vectorDim));
+    int64_t extent = *extentOf(vectorDimension());
     plan.alternatives.hasTail = extent % plan.lanes != 0;
     plan.alternatives.overlapsTail =
         plan.alternatives.hasTail && mayOverlapTail(extent);

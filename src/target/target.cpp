@@ -10,6 +10,9 @@
 #include "support/env.h"
 
 #include <array>
+#include <string>
+#include <utility>
+#include <vector>
 
 #if defined(__x86_64__)
 #include <cpuid.h>
@@ -40,6 +43,39 @@ static const FloatControl fpcr = {.read = "llvm.aarch64.get.fpcr",
 
 /// PREFETCHW. Processors of these levels that lack it take it for no operation.
 static const char *const prefetchForStores = "+prfchw";
+
+static const Target avx512 = {.isa = Isa::Avx512,
+                              .name = "avx512",
+                              .architecture = Architecture::X86_64,
+                              .level = 2,
+                              .triple = "x86_64-unknown-linux-gnu",
+                              .cpu = "x86-64-v4",
+                              .features = prefetchForStores,
+                              .vectorBits = 512,
+                              .vectorRegisters = 32,
+                              .generalRegisters = 15,
+                              .hasFma = true,
+                              .hasF16c = true,
+                              .hasMaskedAccess = true,
+                              .hasMaskedByteAccess = true,
+                              .hasScalef = true,
+                              .roundsInt64ToF32Once = true,
+                              .hasExactExtrema = false,
+                              .atoms = {"maddw"},
+                              .floatControl = mxcsr};
+
+/// A level that has more instructions than avx512, for atoms alone.
+static Target avx512With(Isa isa, std::string name, int level,
+                         const std::string &features,
+                         std::vector<std::string> atoms) {
+  Target target = avx512;
+  target.isa = isa;
+  target.name = std::move(name);
+  target.level = level;
+  target.features += features;
+  target.atoms = std::move(atoms);
+  return target;
+}
 
 /// By Isa; the levels of an architecture stand together, lowest first.
 static const std::array<Target, 7> targets = {{
@@ -81,83 +117,14 @@ static const std::array<Target, 7> targets = {{
      .hasExactExtrema = false,
      .atoms = {"maddw"},
      .floatControl = mxcsr},
-    {.isa = Isa::Avx512,
-     .name = "avx512",
-     .architecture = Architecture::X86_64,
-     .level = 2,
-     .triple = "x86_64-unknown-linux-gnu",
-     .cpu = "x86-64-v4",
-     .features = prefetchForStores,
-     .vectorBits = 512,
-     .vectorRegisters = 32,
-     .generalRegisters = 15,
-     .hasFma = true,
-     .hasF16c = true,
-     .hasMaskedAccess = true,
-     .hasMaskedByteAccess = true,
-     .hasScalef = true,
-     .roundsInt64ToF32Once = true,
-     .hasExactExtrema = false,
-     .atoms = {"maddw"},
-     .floatControl = mxcsr},
-    {.isa = Isa::Avx512Vnni,
-     .name = "avx512-vnni",
-     .architecture = Architecture::X86_64,
-     .level = 3,
-     .triple = "x86_64-unknown-linux-gnu",
-     .cpu = "x86-64-v4",
-     .features = "+prfchw,+avx512vnni",
-     .vectorBits = 512,
-     .vectorRegisters = 32,
-     .generalRegisters = 15,
-     .hasFma = true,
-     .hasF16c = true,
-     .hasMaskedAccess = true,
-     .hasMaskedByteAccess = true,
-     .hasScalef = true,
-     .roundsInt64ToF32Once = true,
-     .hasExactExtrema = false,
-     .atoms = {"dpbusd", "maddw"},
-     .floatControl = mxcsr},
-    {.isa = Isa::Avx512Bf16,
-     .name = "avx512-bf16",
-     .architecture = Architecture::X86_64,
-     .level = 4,
-     .triple = "x86_64-unknown-linux-gnu",
-     .cpu = "x86-64-v4",
-     .features = "+prfchw,+avx512vnni,+avx512bf16",
-     .vectorBits = 512,
-     .vectorRegisters = 32,
-     .generalRegisters = 15,
-     .hasFma = true,
-     .hasF16c = true,
-     .hasMaskedAccess = true,
-     .hasMaskedByteAccess = true,
-     .hasScalef = true,
-     .roundsInt64ToF32Once = true,
-     .hasExactExtrema = false,
-     .atoms = {"dpbusd", "maddw", "dpbf16"},
-     .floatControl = mxcsr},
-    {.isa = Isa::Avx512Amx,
-     .name = "avx512-amx",
-     .architecture = Architecture::X86_64,
-     .level = 5,
-     .triple = "x86_64-unknown-linux-gnu",
-     .cpu = "x86-64-v4",
-     .features = "+prfchw,+avx512vnni,+avx512bf16,+amx-tile,"
-                 "+amx-int8,+amx-bf16",
-     .vectorBits = 512,
-     .vectorRegisters = 32,
-     .generalRegisters = 15,
-     .hasFma = true,
-     .hasF16c = true,
-     .hasMaskedAccess = true,
-     .hasMaskedByteAccess = true,
-     .hasScalef = true,
-     .roundsInt64ToF32Once = true,
-     .hasExactExtrema = false,
-     .atoms = {"tiles8", "dpbusd", "maddw", "tiles16", "dpbf16"},
-     .floatControl = mxcsr},
+    avx512,
+    avx512With(Isa::Avx512Vnni, "avx512-vnni", 3, ",+avx512vnni",
+               {"dpbusd", "maddw"}),
+    avx512With(Isa::Avx512Bf16, "avx512-bf16", 4, ",+avx512vnni,+avx512bf16",
+               {"dpbusd", "maddw", "dpbf16"}),
+    avx512With(Isa::Avx512Amx, "avx512-amx", 5,
+               ",+avx512vnni,+avx512bf16,+amx-tile,+amx-int8,+amx-bf16",
+               {"tiles8", "dpbusd", "maddw", "tiles16", "dpbf16"}),
     {.isa = Isa::Neon,
      .name = "neon",
      .architecture = Architecture::AArch64,
