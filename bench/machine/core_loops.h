@@ -37,7 +37,10 @@ struct CoreLoops {
   /// on beside: as many cycles as additions.
   CountedLoop clock;
   /// Independent operations of vectors.
-  CountedLoop loads, stores, operations, divisions, squareRoots;
+  CountedLoop loads, stores, multiplies, additions;
+  /// Multiplies, additions and operations on bits in turn.
+  CountedLoop operations;
+  CountedLoop divisions, squareRoots;
   /// Vectors, scalars and loads in a mix that keeps every stage busy.
   CountedLoop instructions;
   /// Each on the result of the one before.

@@ -95,7 +95,7 @@ public:
   InCycles(const CountedLoop &loop, const CoreLoops &loops, float *data)
       : loop(Round{loop.run, data}, loopNanoseconds),
         clock(Round{loops.clock.run, data}, clockNanoseconds),
-        operations(loops.operations.run), clockCycles(loops.clock.count),
+        operations(loops.multiplies.run), clockCycles(loops.clock.count),
         data(data) {}
 
   double operator()() {
@@ -324,6 +324,8 @@ private:
         {loops.loads, &CoreCosts::loadsPerCycle, As::Rate},
         {loops.stores, &CoreCosts::storesPerCycle, As::Rate},
         {loops.operations, &CoreCosts::operationsPerCycle, As::Rate},
+        {loops.multiplies, &CoreCosts::multipliesPerCycle, As::Rate},
+        {loops.additions, &CoreCosts::additionsPerCycle, As::Rate},
         {loops.instructions, &CoreCosts::instructionsPerCycle, As::Rate},
         {loops.divisions, &CoreCosts::divideCycles, As::Cycles},
         {loops.squareRoots, &CoreCosts::squareRootCycles, As::Cycles},

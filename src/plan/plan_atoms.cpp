@@ -179,7 +179,7 @@ void NestPlanner::chooseAtom() {
     // Products of integers that are widened first take several instructions.
     const bool isFaster =
         !isFloat || atom.isTile() ||
-        costs.dotCycles / double(atom.group) < 1 / costs.operationsPerCycle;
+        costs.dotCycles / double(atom.group) < 1 / costs.multiplyRate();
     if (!isFaster)
       reason("atom.slower",
              name + " takes " + llvm::formatv("{0:f1}", costs.dotCycles).str() +

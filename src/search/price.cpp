@@ -37,6 +37,8 @@ void Counts::add(const Counts &other, double times) {
   gatheredLanes += times * other.gatheredLanes;
   shuffles += times * other.shuffles;
   operations += times * other.operations;
+  multiplies += times * other.multiplies;
+  additions += times * other.additions;
   divisions += times * other.divisions;
   squareRoots += times * other.squareRoots;
   instructions += times * other.instructions;
@@ -107,6 +109,12 @@ struct Block {
   double latency = 0;
   /// The longest chain from a carried value to a yielded one.
   double recurrence = 0;
+  /// The latencies of all its operations, and whether there are loops in it.
+  double latencies = 0;
+  bool hasLoops = false;
+  /// Cycles of the loops in it, as far as the core cannot look beyond them to
+  /// what comes next.
+  double exposed = 0;
   /// Arithmetic that loops inside it leave to it: invariant in them.
   Counts hoisted;
 };
@@ -329,9 +337,16 @@ private:
     if (auto shuffle = dyn_cast<LLVM::ShuffleVectorOp>(op);
         shuffle && movesLanes(shuffle))
       counts.shuffles = counts.operations;
-    if (const ContractionAtom *atom = atomOf(op);
-        atom && atom->elements == AtomElements::BF16)
-      counts.operations *= costs.dotCycles * costs.operationsPerCycle;
+    if (const ContractionAtom *atom = atomOf(op)) {
+      if (atom->elements == AtomElements::BF16)
+        counts.operations *= costs.dotCycles * costs.multiplyRate();
+      counts.multiplies = counts.operations;
+    } else if (isa<arith::MulFOp, math::FmaOp>(op))
+      counts.multiplies = counts.operations;
+    else if (isAddition(op))
+      counts.additions = counts.operations;
+    else if (isScaling(op))
+      counts.additions = 2 * counts.operations;
     if (isa<arith::DivFOp>(op))
       counts.divisions = unit(narrow.divideCycles, costs.divideCycles);
     else if (isa<math::SqrtOp, math::RsqrtOp>(op))
@@ -340,6 +355,24 @@ private:
     else if (isa<arith::DivUIOp, arith::RemUIOp, arith::DivSIOp,
                  arith::RemSIOp>(op))
       counts.instructions = 10;
+  }
+
+  /// What the adders of floating numbers do.
+  static bool isAddition(Operation *op) {
+    if (auto select = dyn_cast<arith::SelectOp>(op)) {
+      auto compare = select.getCondition().getDefiningOp<arith::CmpFOp>();
+      return compare && isMaximum(op, compare);
+    }
+    return isa<arith::AddFOp, arith::SubFOp, arith::CmpFOp, arith::ExtFOp,
+               arith::TruncFOp, arith::SIToFPOp, arith::UIToFPOp,
+               arith::FPToSIOp, arith::FPToUIOp, math::RoundEvenOp,
+               math::FloorOp, math::CeilOp>(op);
+  }
+
+  /// A number times a power of two, in one instruction.
+  static bool isScaling(Operation *op) {
+    auto call = dyn_cast<LLVM::CallIntrinsicOp>(op);
+    return call && call.getIntrin().contains("scalef");
   }
 
   static const ContractionAtom *atomOf(Operation *op) {
@@ -396,8 +429,12 @@ private:
                     counts.maskedStores * costs.maskedStoreCycles;
     // One unit of a core moves lanes.
     double arithmetic =
-        std::max(counts.operations / costs.operationsPerCycle,
-                 counts.shuffles / std::min(1.0, costs.operationsPerCycle));
+        std::max({counts.operations / costs.operationsPerCycle,
+                  counts.multiplies / costs.multiplyRate(),
+                  counts.shuffles / std::min(1.0, costs.multiplyRate())});
+    if (costs.additionsPerCycle > 0)
+      arithmetic =
+          std::max(arithmetic, counts.additions / costs.additionsPerCycle);
     double divisions = counts.divisions * costs.divideCycles +
                        counts.squareRoots * costs.squareRootCycles;
     double all = counts.instructions / costs.instructionsPerCycle;
@@ -411,12 +448,24 @@ private:
   // Blocks
   //===--------------------------------------------------------------------===//
 
+  /// Of code that many instructions long, the share of its time in which the
+  /// core does not work on what follows. While it is at some instruction it
+  /// looks ahead by the length of its window: of code as long as the window, at
+  /// the same place of the next execution, so that two are done at once.
+  double shareAlone(double instructions) const {
+    return instructions / (instructions + costs.reorderWindow);
+  }
+
   /// Cycles of one of many executions of a block, one after another.
   double iterationCycles(const Block &block) const {
-    double share =
-        std::min(1.0, block.counts.instructions / costs.reorderWindow);
-    return std::max(
-        {throughput(block.counts), block.recurrence, block.latency * share});
+    // Without loops, chains that do not depend on one another stand one behind
+    // the other: as many executions of a shorter block.
+    double chains = block.hasLoops || block.latency == 0
+                        ? 1
+                        : std::max(1.0, block.latencies / block.latency);
+    double share = chains * shareAlone(block.counts.instructions / chains);
+    return std::max({throughput(block.counts), block.recurrence,
+                     block.latency * share, block.exposed});
   }
 
   Block priceBlock(mlir::Block &block) {
@@ -479,6 +528,7 @@ private:
         }
         result.counts.add(counts);
         latency = isNothing ? 0 : latencyOf(&op);
+        result.latencies += latency;
       }
       for (Value value : op.getResults()) {
         ready[value] = start + latency;
@@ -521,6 +571,8 @@ private:
           std::max(cycles, throughput(all)) * repeatsOf(loop) * weight;
     outer.counts.add(all);
     outer.counts.add(body.hoisted);
+    outer.hasLoops = true;
+    outer.exposed += cycles * shareAlone(all.instructions);
     return cycles;
   }
 
@@ -572,6 +624,9 @@ private:
       Block body = priceBlock(region->front());
       weight = outerWeight;
       outer.counts.add(body.counts, times);
+      outer.exposed += times * body.exposed;
+      outer.latencies += times * body.latencies;
+      outer.hasLoops |= body.hasLoops;
       latency = std::max(latency, times * body.latency);
     }
     outer.counts.instructions += 2;
@@ -589,6 +644,9 @@ private:
       isInside = outerInside;
       weight = outerWeight;
       outer.counts.add(body.counts, times);
+      outer.exposed += times * body.exposed;
+      outer.latencies += times * body.latencies;
+      outer.hasLoops |= body.hasLoops;
       return times * body.latency;
     };
     double latency = add(branch.getThenRegion(), share, true) +

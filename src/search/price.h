@@ -56,7 +56,11 @@ struct Counts {
   double gatheredLanes = 0;
   /// Arithmetic, comparisons, selections, shuffles and conversions of vectors.
   double operations = 0;
-  /// Those of them that bring lanes of two vectors together.
+  /// Those of them that multiply floating numbers or integers in groups, that
+  /// add, compare or convert floating numbers, and that bring lanes of two
+  /// vectors together.
+  double multiplies = 0;
+  double additions = 0;
   double shuffles = 0;
   double divisions = 0;
   double squareRoots = 0;

@@ -108,6 +108,11 @@ public:
       searchEdges();
       const Priced alone = best;
       searchTogether();
+      // Programs that wait for nothing show what tails take.
+      if (best.index != alone.index) {
+        searchShorter();
+        searchTail(" of programs together");
+      }
       searchPrefetch();
       searchPasses(alone);
       searchSplits();
@@ -454,12 +459,17 @@ private:
             best.prices[stage].instructions / bodies * together;
         if (expected > mostInstructions) {
           refuse(what, "admission.instructions", choices);
-          if (together > 2)
+          if (together > 4)
             break;
           // Fewer vectors per iteration may make room for them.
-          for (auto &[id, nest] : choices.nests)
-            nest.unroll.reset();
-          what += " with the default's vectors per iteration";
+          if (together == 4) {
+            takeOneVector(choices);
+            what += " with 1 vector per iteration";
+          } else {
+            for (auto &[id, nest] : choices.nests)
+              nest.unroll.reset();
+            what += " with the default's vectors per iteration";
+          }
         }
         consider(choices, what);
         // More of them cannot help where these did not.
@@ -467,6 +477,30 @@ private:
             best.choices.together[stage] != together)
           break;
       }
+  }
+
+  void takeOneVector(PlanChoices &choices) const {
+    for (const NestPlan &nest : nests())
+      if (isFree(nest))
+        choices.nests[nest.id].unroll = 1;
+  }
+
+  /// Programs that advance together keep a core busy with one vector of each.
+  /// Of plans that predictions do not tell apart the shorter one is taken: less
+  /// code is fetched and decoded, which the price does not know.
+  void searchShorter() {
+    PlanChoices choices = best.choices;
+    takeOneVector(choices);
+    const Priced longer = best;
+    std::optional<Priced> shorter =
+        consider(choices, "1 vector per iteration of programs together");
+    if (shorter && best.index == longer.index &&
+        margin * shorter->nanoseconds < best.nanoseconds &&
+        shorter->usualInstructions < best.usualInstructions) {
+      result.candidates[best.index].code = "cost.equal";
+      result.candidates[shorter->index].code = "chosen";
+      best = std::move(*shorter);
+    }
   }
 
   /// Inputs alone: no gain is predicted for outputs, which a saved plan may
@@ -602,7 +636,7 @@ private:
       }
   }
 
-  void searchTail() {
+  void searchTail(const std::string &whose = "") {
     if (!input.pins.tail.empty())
       return;
     auto withTails = [&](TailForm form, auto applies, const char *what) {
@@ -614,7 +648,7 @@ private:
           hasTail = true;
         }
       if (hasTail)
-        consider(choices, what);
+        consider(choices, what + whose);
     };
     withTails(
         TailForm::Scalar, [](const NestPlan &) { return true; },

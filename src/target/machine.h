@@ -18,6 +18,7 @@
 #include "target/processor.h"
 #include "target/target.h"
 
+#include <algorithm>
 #include <array>
 
 namespace tessera {
@@ -44,9 +45,13 @@ struct CoreCosts {
   double gigahertz = 0;
   double loadsPerCycle = 2;
   double storesPerCycle = 1;
-  /// Additions, multiplications, multiply-adds, comparisons and selections of
-  /// vectors.
+  /// Arithmetic of vectors: of any kinds together; multiplications and
+  /// multiply-adds; additions, comparisons, maxima, roundings and conversions
+  /// of floating numbers. Of the kinds 0 says that they are not limited by
+  /// themselves.
   double operationsPerCycle = 2;
+  double multipliesPerCycle = 0;
+  double additionsPerCycle = 0;
   /// Instructions of any kind, and how many of them a core looks ahead while
   /// the first one waits: less than its reorder buffer holds, as those that
   /// wait, too, fill its schedulers.
@@ -71,6 +76,13 @@ struct CoreCosts {
   double maskedStoreCycles = 0;
   /// What an access across two cache lines adds.
   double splitLineCycles = 1;
+
+  /// Multiply-adds that are started in a cycle.
+  double multiplyRate() const {
+    return multipliesPerCycle > 0
+               ? std::min(multipliesPerCycle, operationsPerCycle)
+               : operationsPerCycle;
+  }
 };
 
 /// A micro-architecture: a row of the table in machine.cpp, or what `tessera

@@ -29,6 +29,8 @@ constexpr Figure<CoreCosts> ofCores[] = {
     {"loadsPerCycle", "1/cycle", &CoreCosts::loadsPerCycle, 0.02, 32},
     {"storesPerCycle", "1/cycle", &CoreCosts::storesPerCycle, 0.02, 32},
     {"operationsPerCycle", "1/cycle", &CoreCosts::operationsPerCycle, 0.02, 32},
+    {"multipliesPerCycle", "1/cycle", &CoreCosts::multipliesPerCycle, 0, 32},
+    {"additionsPerCycle", "1/cycle", &CoreCosts::additionsPerCycle, 0, 32},
     {"instructionsPerCycle", "1/cycle", &CoreCosts::instructionsPerCycle, 0.1,
      64},
     {"reorderWindow", "instructions", &CoreCosts::reorderWindow, 1, 1e5},

@@ -7,6 +7,7 @@
 
 #include "codegen/llvm/codegen.h"
 
+#include "codegen/llvm/interleave.h"
 #include "codegen/llvm/loop_addresses.h"
 #include "codegen/llvm/to_llvm.h"
 
@@ -100,6 +101,7 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
     if (!function.isDeclaration()) {
       functions.invalidate(function, passes.run(function, functions));
       shareLoopPointers(function, functions);
+      interleaveChains(function, functions);
     }
 }
 

@@ -636,12 +636,31 @@ void NestEmitter::emitRoot(const Root &root) {
       writeBuffer(*buffer, value(root.value));
 }
 
+/// Evaluates what is stored for the copies up to `end`, before any of them is:
+/// the code generator may then mix their chains of arithmetic (codegen/llvm/
+/// interleave.h), which stores would keep apart.
+void NestEmitter::evaluateAhead(int64_t end) {
+  const int64_t first = copy;
+  for (; copy < end; ++copy)
+    for (const Root &root : phase->roots)
+      if (root.kind == Root::Kind::Store)
+        value(cast<tile::StoreOp>(root.op).getValue());
+      else if (root.kind == Root::Kind::Materialize && r.findBuffer(root.value))
+        value(root.value);
+  copy = first;
+}
+
 void NestEmitter::emitBody(States *states) {
   if (packing)
     return emitPacked();
   if (plan.transposes && lanes > 1)
     return emitSquares();
-  for (copy = 0; copy < copies(); ++copy) {
+  // As many as are worth mixing, and leave registers for their arithmetic.
+  const int64_t chainsAtOnce = emit.target.vectorRegisters / 8;
+  const int64_t all = copies();
+  for (copy = 0; copy < all; ++copy) {
+    if (lanes > 1 && copy % chainsAtOnce == 0)
+      evaluateAhead(std::min(all, copy + chainsAtOnce));
     State next;
     for (auto [number, root] : llvm::enumerate(phase->roots)) {
       emitRoot(root);

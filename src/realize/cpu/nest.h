@@ -212,6 +212,7 @@ private:
   void finishReduction(States &states);
   void emitEpilogue();
   void emitRoot(const Root &root);
+  void evaluateAhead(int64_t end);
   /// Whether several rows are summed up along the lanes at once.
   bool sumsRows() const {
     return plan.tileRows > 1 && vectorLevel >= int(keptLevels);

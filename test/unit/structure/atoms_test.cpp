@@ -31,7 +31,7 @@ const Machine &fastDots() {
   static const Machine machine = [] {
     Machine fast = genericMachine(Isa::Avx512Bf16);
     for (CoreCosts &costs : fast.core)
-      costs.dotCycles = 1 / costs.operationsPerCycle;
+      costs.dotCycles = 1 / costs.multiplyRate();
     return fast;
   }();
   return machine;
@@ -129,7 +129,7 @@ TEST(AtomCode, WhatTakesLongerIsNotTaken) {
       product(256, 256, 256, Isa::Avx512Bf16, DType::BF16);
   Machine slow = fastDots();
   for (CoreCosts &costs : slow.core)
-    costs.dotCycles = 4 / costs.operationsPerCycle;
+    costs.dotCycles = 4 / costs.multiplyRate();
   request.machine = &slow;
   const kernels::Operator &gemm = *kernels::findOperator("gemm");
   EXPECT_THAT(emit(gemm, request).plan, Not(HasSubstr("dpbf16")));

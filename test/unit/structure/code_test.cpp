@@ -392,6 +392,47 @@ TEST(Code, LinesOfSquaresAreAskedForWhereTheyAreFar) {
   EXPECT_EQ(asked(32, 32), 0u);
 }
 
+/// Of the lines with multiplications in the longest loop, the share that stands
+/// before the first division.
+double shareBeforeDivision(const std::string &text) {
+  std::istringstream lines(text);
+  std::vector<std::string> loop, longest;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with(".LBB")) {
+      loop.clear();
+      continue;
+    }
+    loop.push_back(line);
+    if (std::regex_search(line, std::regex(R"(\sj[a-z]+\s)"))) {
+      if (loop.size() > longest.size())
+        longest = loop;
+      loop.clear();
+    }
+  }
+  double before = 0, all = 0;
+  bool isBefore = true;
+  for (const std::string &line : longest) {
+    isBefore &= line.find("vdivp") == line.npos;
+    if (line.find("vfmadd") == line.npos && line.find("vmulp") == line.npos)
+      continue;
+    all += 1;
+    before += isBefore;
+  }
+  EXPECT_GT(all, 10) << join(longest);
+  EXPECT_TRUE(linesWith(join(longest), R"(\(%rsp)").empty()) << join(longest);
+  return before / std::max(all, 1.0);
+}
+
+// One after another, the first of n chains would end after an n-th of all
+// multiplications.
+TEST(Code, ChainsOfVectorsTakeTurns) {
+  if (!hostRuns(Isa::Avx512))
+    GTEST_SKIP() << "16 registers hold the constants of one chain";
+  Emitted code = emit(*kernels::findOperator("gelu_residual"),
+                      {.dims = rowsOf(64, 256), .isa = Isa::Avx512});
+  EXPECT_GT(shareBeforeDivision(code["asm"]), 0.75);
+}
+
 // What the tests above look for is found where it is.
 TEST(Code, WhatIsLookedForIsFound) {
   Emitted add = emit(*kernels::findOperator("add"), {.dims = rowsOf(4, 4096)});
