@@ -61,8 +61,6 @@ IndexRange AccessAnalysis::range(const Access::Axis &axis) const {
         IndexRange::of(std::min<int64_t>(0, last), std::max<int64_t>(0, last));
   }
   if (axis.offset) {
-    if (isa<RankedTensorType>(axis.offset.getType()))
-      return {};
     IndexRange offset = dims.range(axis.offset);
     if (!offset.known ||
         __builtin_add_overflow(total.low, offset.low, &total.low) ||

@@ -42,7 +42,8 @@ std::optional<int64_t> DimTable::extent(StringAttr dim) const {
 static OperandRange sources(Value index) {
   Operation *op = index.getDefiningOp();
   if (op && isa<arith::AddIOp, arith::SubIOp, arith::MulIOp, arith::MinSIOp,
-                arith::MaxSIOp, arith::IndexCastOp, tile::CastOp>(op))
+                arith::MaxSIOp, arith::IndexCastOp, tile::CastOp,
+                tile::BroadcastOp, tile::TransposeOp>(op))
     return op->getOperands();
   return OperandRange(nullptr, 0);
 }
@@ -160,6 +161,17 @@ IndexRange DimTable::computeRange(Value index) const {
     return size && *size > 0 ? IndexRange::of(0, *size - 1) : IndexRange();
   }
   Operation *op = index.getDefiningOp();
+  // Of all elements of a tile; narrower ones may wrap.
+  if (auto type = dyn_cast<RankedTensorType>(index.getType());
+      type && !type.getElementType().isInteger(64) &&
+      !type.getElementType().isIndex())
+    return {};
+  if (auto iota = dyn_cast<tile::IotaOp>(op)) {
+    std::optional<int64_t> size = extent(iota.getDimAttr());
+    return size && *size > 0 ? IndexRange::of(0, *size - 1) : IndexRange();
+  }
+  if (isa<tile::BroadcastOp, tile::TransposeOp>(op))
+    return range(op->getOperand(0));
   auto binary = [&](auto apply) {
     return corners(range(op->getOperand(0)), range(op->getOperand(1)), apply);
   };

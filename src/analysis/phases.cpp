@@ -80,6 +80,39 @@ bool isFreeScan(tile::ScanOp scan) {
   return false;
 }
 
+/// Of a contraction in any order, the loops over what more of its operands
+/// depends on go outside: what depends on these alone is then computed before
+/// the inner ones.
+static void orderReduced(tile::ContractOp contract,
+                         SmallVectorImpl<StringAttr> &reduced) {
+  if (reduced.size() < 2 || contract.getOrder() != tile::Order::Unordered)
+    return;
+  llvm::SetVector<Value> reached;
+  reached.insert(contract.getLhs());
+  reached.insert(contract.getRhs());
+  llvm::DenseMap<StringAttr, int64_t> uses;
+  for (size_t number = 0; number < reached.size(); ++number) {
+    Value value = reached[number];
+    Operation *op = value.getDefiningOp();
+    if (!isa<RankedTensorType>(value.getType()))
+      continue;
+    if (op && isDeferred(op) && !isa<tile::LoadOp>(op)) {
+      for (Value operand : op->getOperands())
+        reached.insert(operand);
+      continue;
+    }
+    for (StringAttr dim : tile::getDims(value.getType()))
+      ++uses[dim];
+  }
+  // Few of them; equal ones stay as they are.
+  auto isOuter = [&](StringAttr a, StringAttr b) {
+    return uses.lookup(a) > uses.lookup(b);
+  };
+  for (auto *at = reduced.begin(); at != reduced.end(); ++at)
+    std::rotate(std::upper_bound(reduced.begin(), at, *at, isOuter), at,
+                at + 1);
+}
+
 void rootSpace(const Root &root, SmallVectorImpl<StringAttr> &kept,
                SmallVectorImpl<StringAttr> &reduced) {
   auto keepRest = [&](Value tile) {
@@ -108,10 +141,11 @@ void rootSpace(const Root &root, SmallVectorImpl<StringAttr> &kept,
   case Root::Kind::Contract: {
     auto contract = cast<tile::ContractOp>(root.op);
     // In the order of the left operand's axes, which is the order of
-    // evaluation.
+    // evaluation where there is one.
     for (StringAttr dim : tile::getDims(contract.getLhs().getType()))
       if (llvm::is_contained(contract.getOver(), dim))
         reduced.push_back(dim);
+    orderReduced(contract, reduced);
     return keepRest(contract.getResult());
   }
   case Root::Kind::Scan:
