@@ -19,7 +19,7 @@ Kernel gemmQ8() {
                   Dim m = dim("m", a.extent(0)), n = dim("n", b.extent(1));
                   Dim k = dim("k", a.extent(1));
                   Blocks down = blocks(m, tunable("block_m", {64, 128, 32}));
-                  Blocks across = blocks(n, tunable("block_n", {64, 32, 128}));
+                  Blocks across = blocks(n, tunable("block_n", {64, 32, 128, 512}));
                   for (auto [i, j] : parallel(down, across)) {
                     Tile sum = contract(cast(load(a(i, k)), DType::I32),
                                         cast(load(b(k, j)), DType::I32), k);
@@ -43,7 +43,7 @@ Kernel gemmQ4() {
         Dim group = dim("group", k.size() / max(groups.size(), 1));
         Dim pairs = dim("pairs", group.size() / 2);
         Blocks down = blocks(m, tunable("block_m", {64, 128, 32}));
-        Blocks across = blocks(n, tunable("block_n", {64, 32, 128}));
+        Blocks across = blocks(n, tunable("block_n", {64, 32, 128, 512}));
         for (auto [i, j] : parallel(down, across)) {
           // Where the elements and the bytes of the groups begin.
           Tile first = iota(groups) * group.size();

@@ -152,7 +152,7 @@ private:
       return;
     differs("reduced_block", std::to_string(*wanted),
             std::to_string(nest.reducedBlock), false,
-            "the nest is no contraction over one dimension in an order from "
+            "the nest is no contraction in an order from "
             "its first element to its last, or has no so many elements");
   }
 

@@ -15,6 +15,7 @@
 
 namespace tessera {
 
+struct ContractionAtom;
 struct NarrowOperand;
 
 /// How the accesses of a phase behave along one dimension.
@@ -159,6 +160,11 @@ private:
   /// apart.
   int64_t addressedRows(mlir::StringAttr dim) const;
 
+  /// The most rows of the tile whose lines the nearest cache holds at once:
+  /// where they lie a multiple of a page apart, or a large part of one, they
+  /// have few places there.
+  int64_t rowsInNearestCache() const;
+
   /// Whether an operand's rows are read repeatedly by loops inside the tiled
   /// one: but for the first time nothing waits for memory, which can bring the
   /// next rows meanwhile. The processor's own prefetchers do not see them come.
@@ -178,11 +184,19 @@ private:
   /// Whether tile registers can hold blocks of the results.
   bool fitsTiles() const;
 
+  /// Whether the operand with the vectors is copied in groups: where it is used
+  /// once, they are put together in registers.
+  bool copiesWords(const ContractionAtom &atom,
+                   const NarrowOperand &vectors) const;
+
   /// Whether the elements that an operand is widened from can be had.
   bool mayGroup(mlir::Value operand) const;
 
   /// The reduced dimension that groups are formed along; null for none.
   mlir::StringAttr groupDimension(const NarrowOperand &rows) const;
+
+  /// Operations that each vector of an operand takes beside its loads.
+  int64_t operationsOf(mlir::Value operand) const;
 
   /// Whether an operand's vectors follow each other in memory, as far as arrays
   /// are dense: it takes whole rows, one after another.
@@ -207,6 +221,9 @@ private:
   /// results between them lie in memory as they are.
   bool mayBlock() const;
 
+  /// Whether blocks of so many elements are whole groups of the atom, if any.
+  bool mayBlockGroups(int64_t block) const;
+
   void chooseReducedBlock();
 
   double viewBytes(const Access &access) const;
@@ -214,6 +231,10 @@ private:
   /// The array that the nest reads vectors of, if it is one: a contraction's
   /// operand, or what is copied to memory.
   std::optional<Access> streamedOperand() const;
+
+  /// The array that a contraction's operand reads a vector of in each step; of
+  /// several none.
+  std::optional<Access> streamedBy(mlir::Value operand) const;
 
   /// Where an array is read in pieces, each piece but the next in a row waits
   /// for memory that no prefetcher has asked for.

@@ -116,12 +116,48 @@ StringAttr NestPlanner::groupDimension(const NarrowOperand &rows) const {
 bool NestPlanner::fitsTiles() const {
   // The results lie in memory row by row, along the vectors.
   auto contract = tile::ContractOp(tiled);
-  return phase.reduced.size() == 1 &&
+  return tileDim && phase.reduced.size() == 1 &&
          !tile::getDims(contract.getType()).empty() &&
          tile::getDims(contract.getType()).back() == plan.vectorDim &&
          llvm::all_of(phase.kept, [&](StringAttr dim) {
            return analysis.dims.extent(dim).has_value();
          });
+}
+
+bool NestPlanner::copiesWords(const ContractionAtom &atom,
+                              const NarrowOperand &vectors) const {
+  if (atom.isTile())
+    return true;
+  if (choice.packs)
+    return *choice.packs;
+  // Bytes or halves that lie apart are put together faster by squares.
+  tile::LoadOp load = loadOf(vectors.source, analysis.phases);
+  if (!load ||
+      adjacentDim(*getAccess(load), analysis.strides) != vectorDimension())
+    return true;
+  // A copy is written and read again, which pays where words are used twice: by
+  // groups of rows, or by other programs that share it.
+  auto contract = tile::ContractOp(tiled);
+  Value operand = contract->getOperand(vectorOperand);
+  SmallVector<StringAttr> dims = tile::getDims(operand.getType());
+  for (StringAttr dim : phase.kept) {
+    if (llvm::is_contained(dims, dim))
+      continue;
+    const int64_t extent = extentOf(dim).value_or(2);
+    if (extent > (dim == tileDim ? plan.tileRows : 1))
+      return true;
+  }
+  auto grid = dyn_cast<tile::ParallelOp>(contract->getParentOp());
+  std::optional<SmallVector<unsigned>> along;
+  if (grid)
+    along = sharedCoordinates(grid, operand, analysis);
+  if (!along)
+    return false;
+  for (auto [number, dim] : llvm::enumerate(grid.getDims()))
+    if (!llvm::is_contained(*along, number) &&
+        analysis.dims.extent(cast<StringAttr>(dim)) != 1)
+      return true;
+  return false;
 }
 
 void NestPlanner::chooseAtom() {
@@ -136,6 +172,10 @@ void NestPlanner::chooseAtom() {
   if (!rowsFrom || !vectorsFrom ||
       rowsFrom->elements != vectorsFrom->elements || !mayGroup(rowOperand) ||
       !mayGroup(vectors))
+    return;
+  // One array's elements, lane by lane, are no rows.
+  if (!tileDim && llvm::is_contained(tile::getDims(rowOperand.getType()),
+                                     vectorDimension()))
     return;
   StringAttr dim = groupDimension(*rowsFrom);
   if (!dim)
@@ -195,7 +235,10 @@ void NestPlanner::chooseAtom() {
     return;
   plan.atom = chosen->name;
   plan.groupDim = dim.getValue().str();
-  plan.packedOperand = vectorOperand;
+  plan.vectorOperand = vectorOperand;
+  const bool copies = copiesWords(*chosen, *vectorsFrom);
+  if (copies)
+    plan.packedOperand = vectorOperand;
   tile::LoadOp load = loadOf(rowsFrom->source, analysis.phases);
   const bool isStoredSo =
       chosen->elements == AtomElements::BF16 || chosen->elementBits() == 8;
@@ -212,13 +255,15 @@ void NestPlanner::chooseAtom() {
         plan.packsRows |= analysis.accesses.needsCheck(access, axis);
     }
   }
-  reason("atom.chosen", plan.atom + " (" + chosen->instructions.data() +
-                            "): " + Twine(chosen->group) + " of '" +
-                            plan.groupDim + "' in a lane; " +
-                            (plan.packsRows ? "both operands are"
-                                            : "the operand with the vectors "
-                                              "is") +
-                            " copied in groups");
+  reason("atom.chosen",
+         plan.atom + " (" + chosen->instructions.data() + "): " +
+             Twine(chosen->group) + " of '" + plan.groupDim + "' in a lane; " +
+             (!copies ? plan.packsRows ? "the rows are copied in groups"
+                                       : "groups are put together in "
+                                         "registers"
+              : plan.packsRows ? "both operands are copied in groups"
+                               : "the operand with the vectors is copied in "
+                                 "groups"));
 }
 
 } // namespace tessera

@@ -6,12 +6,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "plan/nest_planner.h"
+#include "plan/plan_atoms.h"
 #include "target/contraction_atoms.h"
 
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 
 using namespace mlir;
 
@@ -84,6 +86,34 @@ int64_t NestPlanner::addressedRows(StringAttr dim) const {
              : std::numeric_limits<int64_t>::max();
 }
 
+int64_t NestPlanner::rowsInNearestCache() const {
+  constexpr int64_t unlimited = std::numeric_limits<int64_t>::max();
+  Value rows = tiled->getOperand(1 - vectorOperand);
+  if (auto widened = rows.getDefiningOp<tile::CastOp>();
+      widened && !analysis.phases.isMaterialized(rows))
+    rows = widened.getInput();
+  tile::LoadOp load = loadOf(rows, analysis.phases);
+  if (!load)
+    return unlimited;
+  // As far as arrays are dense.
+  Access access = *getAccess(load);
+  int64_t apart = bytesOf(access.viewType().getElementType());
+  for (unsigned axis = access.axes.size(); axis-- > 0;) {
+    if (access.axes[axis].dim == tileDim) {
+      apart *= std::abs(access.axes[axis].step);
+      break;
+    }
+    apart *= std::max<int64_t>(analysis.accesses.extent(access, axis), 1);
+  }
+  // A page has a place in each way of the nearest cache, which is looked up
+  // before the address is known. A way is left to what else is read.
+  constexpr int64_t line = 64, page = 4096;
+  const int64_t ways = machine.memory[0].bytes / page;
+  if (apart < line || apart % line != 0 || ways < 2)
+    return unlimited;
+  return page / std::gcd(apart, page) * (ways - 1);
+}
+
 void NestPlanner::choosePrefetchedRows(tile::ContractOp contract) {
   // Further reduced dimensions would have loops of their own inside.
   if (phase.reduced.size() != 1)
@@ -113,6 +143,8 @@ int64_t NestPlanner::registersPerVector(tile::ContractOp contract) const {
 }
 
 void NestPlanner::chooseTile() {
+  if (tiled && !tileDim)
+    return chooseAtom();
   if (!tileDim || sumsRows)
     return;
   int64_t extent = *extentOf(tileDim);
@@ -132,7 +164,8 @@ void NestPlanner::chooseTile() {
     return (rows * plan.unroll + plan.unroll + 1 + products) *
            registersPerVector(tiled);
   };
-  const int64_t most = std::min({extent, int64_t{16}, addressedRows(tileDim)});
+  const int64_t most = std::min(
+      {extent, int64_t{16}, addressedRows(tileDim), rowsInNearestCache()});
   double least = std::numeric_limits<double>::max();
   for (int64_t rows = 1; rows <= most; ++rows) {
     if (rows > 1 && registers(rows) >= target.vectorRegisters)
@@ -175,9 +208,30 @@ bool NestPlanner::liesTogether(Value operand) const {
          tile::getDims(operand.getType()).size() == 2;
 }
 
+int64_t NestPlanner::operationsOf(Value operand) const {
+  llvm::SetVector<Value> reached;
+  reached.insert(operand);
+  const size_t rank = tile::getDims(operand.getType()).size();
+  int64_t count = 0;
+  for (size_t number = 0; number < reached.size(); ++number) {
+    Value value = reached[number];
+    Operation *op = value.getDefiningOp();
+    // Values that do not vary with all of it are computed before.
+    if (!op || !isDeferred(op) || analysis.phases.isMaterialized(value) ||
+        !isa<RankedTensorType>(value.getType()) ||
+        tile::getDims(value.getType()).size() < rank || isa<tile::LoadOp>(op))
+      continue;
+    count += !isa<tile::BroadcastOp, tile::TransposeOp>(op);
+    for (Value source : op->getOperands())
+      reached.insert(source);
+  }
+  return count;
+}
+
 void NestPlanner::choosePacking(int64_t uses) {
-  constexpr int64_t fewUses = 5;
   Value operand = tiled->getOperand(vectorOperand);
+  // What is computed again for every use pays for a copy soon.
+  const int64_t fewUses = operationsOf(operand) < 3 ? 5 : 2;
   Operation *op = operand.getDefiningOp();
   std::optional<int64_t> elements =
       analysis.dims.elements(tile::getDims(operand.getType()));
@@ -267,10 +321,18 @@ void NestPlanner::choosePrepacked() {
 }
 
 bool NestPlanner::mayBlock() const {
-  if (!tiled || phase.reduced.size() != 1 ||
+  if (!tiled || phase.reduced.empty() ||
       tile::ContractOp(tiled).getOrder() == tile::Order::Right)
     return false;
-  return extentOf(phase.reduced[0]).has_value();
+  return llvm::all_of(phase.reduced, [&](StringAttr dim) {
+    return extentOf(dim).value_or(0) > 0;
+  });
+}
+
+bool NestPlanner::mayBlockGroups(int64_t block) const {
+  const ContractionAtom *atom = findAtom(plan.atom);
+  return !atom || (block % atom->group == 0 && !atom->isTile() &&
+                   *extentOf(phase.reduced[0]) % atom->group == 0);
 }
 
 void NestPlanner::chooseReducedBlock() {
@@ -278,11 +340,7 @@ void NestPlanner::chooseReducedBlock() {
     return;
   int64_t extent = *extentOf(phase.reduced[0]);
   if (choice.reducedBlock) {
-    // Blocks of whole groups alone, without sums beside them.
-    if (!plan.atom.empty() &&
-        (*choice.reducedBlock % findAtom(plan.atom)->group != 0 ||
-         extent % findAtom(plan.atom)->group != 0 ||
-         findAtom(plan.atom)->isFirstUnsigned || findAtom(plan.atom)->isTile()))
+    if (!mayBlockGroups(*choice.reducedBlock))
       return;
     if (*choice.reducedBlock < extent)
       plan.reducedBlock = *choice.reducedBlock;
@@ -291,13 +349,18 @@ void NestPlanner::chooseReducedBlock() {
   // An array that is not copied and comes from far away: its rows are streams
   // that prefetchers follow, as many as they can.
   constexpr int64_t streams = 16;
+  int64_t inner = 1;
+  for (StringAttr dim : ArrayRef(phase.reduced).drop_front())
+    inner *= *extentOf(dim);
+  const int64_t block = std::max<int64_t>(1, streams / inner);
   std::optional<Access> streamed = streamedOperand();
-  if (plan.packedOperand >= 0 || !streamed ||
-      viewBytes(*streamed) <= machine.memory[1].bytes || extent <= streams ||
+  if (plan.packedOperand >= 0 || !streamed || !mayBlockGroups(block) ||
+      inner > 4 * streams || viewBytes(*streamed) <= machine.memory[1].bytes ||
+      extent <= block ||
       *extentOf(vectorDimension()) <= plan.lanes * plan.unroll)
     return;
-  plan.reducedBlock = streams;
-  reason("reduced.streams", Twine(streams) + " of '" +
+  plan.reducedBlock = block;
+  reason("reduced.streams", Twine(block) + " of '" +
                                 phase.reduced[0].getValue() +
                                 "' for all results before the next: rows "
                                 "that come from memory are read along");
@@ -315,13 +378,40 @@ std::optional<Access> NestPlanner::streamedOperand() const {
     return std::nullopt;
   Operation *op = phase.roots[0].op;
   if (tiled)
-    op = tile::ContractOp(tiled)->getOperand(vectorOperand).getDefiningOp();
-  else if (phase.roots[0].kind != Root::Kind::Materialize)
+    return streamedBy(tile::ContractOp(tiled)->getOperand(vectorOperand));
+  if (phase.roots[0].kind != Root::Kind::Materialize)
     return std::nullopt;
   auto load = dyn_cast_or_null<tile::LoadOp>(op);
-  if (!load || (tiled && analysis.phases.isMaterialized(load.getResult())))
-    return std::nullopt;
-  return getAccess(load);
+  return load ? getAccess(load) : std::nullopt;
+}
+
+std::optional<Access> NestPlanner::streamedBy(Value operand) const {
+  // The one array of which every step reads another vector.
+  tile::LoadOp found;
+  llvm::SetVector<Value> reached;
+  reached.insert(operand);
+  for (size_t number = 0; number < reached.size(); ++number) {
+    Value value = reached[number];
+    if (!isa<RankedTensorType>(value.getType()))
+      continue;
+    SmallVector<StringAttr> dims = tile::getDims(value.getType());
+    auto varies = [&](StringAttr dim) { return llvm::is_contained(dims, dim); };
+    if (!varies(vectorDimension()) || !llvm::all_of(phase.reduced, varies))
+      continue;
+    Operation *op = value.getDefiningOp();
+    if (!op || !isDeferred(op) || isa<tile::TransposeOp>(op) ||
+        analysis.phases.isMaterialized(value))
+      return std::nullopt;
+    if (auto load = dyn_cast<tile::LoadOp>(op)) {
+      if (found)
+        return std::nullopt;
+      found = load;
+      continue;
+    }
+    for (Value source : op->getOperands())
+      reached.insert(source);
+  }
+  return found ? getAccess(found) : std::nullopt;
 }
 
 void NestPlanner::findJumps() {

@@ -155,6 +155,15 @@ void NestPlanner::chooseUnroll() {
   if (tileDim && !pins.unroll)
     wanted = std::max<int64_t>(1, (target.vectorRegisters >= 32 ? 4 : 2) /
                                       registersPerVector(tiled));
+  // Without rows, an operand is read once: more than a line of each of its rows
+  // before the next one, which prefetchers follow.
+  if (tiled && !tileDim && !pins.unroll)
+    if (std::optional<Access> streamed = streamedOperand()) {
+      constexpr int64_t line = 64;
+      const int64_t bytes =
+          plan.lanes * bytesOf(streamed->viewType().getElementType());
+      wanted = std::max(wanted, 2 * line / bytes);
+    }
   // The vectors of a scan depend on each other.
   bool isChained = phase.roots[0].kind == Root::Kind::Scan &&
                    llvm::is_contained(phase.reduced, dim);

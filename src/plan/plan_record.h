@@ -126,9 +126,12 @@ struct NestPlan {
   bool prepacked = false;
   /// The contraction atom that takes groups of elements along `groupDim`, a
   /// reduced dimension (target/contraction_atoms.h); empty for none. The packed
-  /// operand then has groups side by side.
+  /// operand then has groups side by side; without one, groups are put together
+  /// in registers where they are multiplied.
   std::string atom;
   std::string groupDim;
+  /// With an atom, the operand that varies along the lanes (0 or 1).
+  int vectorOperand = -1;
   /// Whether the other operand, that of the rows, is copied as well.
   bool packsRows = false;
   /// Coordinates of a contraction's reduced dimension that are done for all of

@@ -12,8 +12,9 @@
 // not a number comes out of them.
 //
 // The operand with the vectors is copied before: its words lie side by side
-// along the vector dimension. A row's word is loaded from the array where its
-// elements are adjacent, else from a copy as well.
+// along the vector dimension. Where no copy pays, words are put together where
+// they are multiplied. A row's word is loaded from the array where its elements
+// are adjacent, else from a copy as well.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,9 +25,14 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <numeric>
+
 using namespace mlir;
 
 namespace tessera {
+
+/// What shifts each element of a word of bytes by 128.
+static constexpr int64_t shiftedWord = 0x80808080;
 
 //===----------------------------------------------------------------------===//
 // Loops
@@ -110,6 +116,49 @@ Value NestEmitter::loadWord(const NarrowOperand &narrow) {
                                        ValueRange{emit.zero(result)}, bytes);
 }
 
+/// The words of bytes that lie side by side along the lanes, one vector for
+/// each element of the groups; null for others.
+Value NestEmitter::interleavedWord(const NarrowOperand &narrow) {
+  const int64_t group = atom->group, parts = lanes / group;
+  if (atom->elementBits() != 8 || elements < 2 || parts < 1)
+    return {};
+  auto narrowType = VectorType::get({lanes}, b.getI8Type());
+  SmallVector<Value> vectors;
+  for (element = 0; element < elements; ++element)
+    vectors.push_back(value(narrow.source));
+  element = 0;
+  if (llvm::any_of(vectors,
+                   [&](Value one) { return one.getType() != narrowType; }))
+    return {};
+  vectors.resize(group, emit.zero(narrowType));
+  while (vectors.size() > 1) {
+    SmallVector<Value> longer;
+    for (size_t i = 0; i < vectors.size(); i += 2) {
+      SmallVector<int32_t> order(2 * lanesOf(vectors[i]));
+      std::iota(order.begin(), order.end(), 0);
+      longer.push_back(emit.shuffle(vectors[i], vectors[i + 1], order));
+    }
+    vectors = std::move(longer);
+  }
+  // As many bytes of each element as a part of a register has words, side by
+  // side; then the parts by themselves.
+  auto words = VectorType::get({lanes}, b.getI32Type());
+  Value word = b.create<LLVM::BitcastOp>(emit.loc, words, vectors[0]);
+  SmallVector<int32_t> order;
+  for (int64_t part = 0; part < parts; ++part)
+    for (int64_t number = 0; number < group; ++number)
+      order.push_back(int32_t(number * parts + part));
+  word = emit.shuffle(word, order);
+  auto bytes = VectorType::get({lanes * group}, b.getI8Type());
+  order.clear();
+  for (int64_t part = 0; part < parts; ++part)
+    for (int64_t lane = 0; lane < group; ++lane)
+      for (int64_t number = 0; number < group; ++number)
+        order.push_back(int32_t((part * group + number) * group + lane));
+  Value apart = b.create<LLVM::BitcastOp>(emit.loc, bytes, word);
+  return b.create<LLVM::BitcastOp>(emit.loc, words, emit.shuffle(apart, order));
+}
+
 Value NestEmitter::evaluateWord(Value operand, const NarrowOperand &narrow) {
   if (const WordBuffer *buffer = r.findWords(operand);
       buffer && (!packing || packing->operand != operand)) {
@@ -120,6 +169,8 @@ Value NestEmitter::evaluateWord(Value operand, const NarrowOperand &narrow) {
   }
   if (Value loaded = loadWord(narrow))
     return loaded;
+  if (Value interleaved = interleavedWord(narrow))
+    return interleaved;
   Value word;
   for (element = 0; element < elements; ++element) {
     Value bits = narrowBits(narrow);
@@ -164,6 +215,11 @@ Value NestEmitter::word(Value operand, const NarrowOperand &narrow) {
     anchors.push_back(levels[inner].anchor);
   beforeLoops(b, anchors);
   Value result = evaluateWord(operand, narrow);
+  // Copies are shifted already.
+  if (!packing && atoms->isShifted() && !r.findWords(operand) &&
+      operand == phase->roots[0].op->getOperand(plan.vectorOperand))
+    result = b.create<arith::XOrIOp>(
+        emit.loc, result, emit.integer(result.getType(), shiftedWord));
   element = atom->group;
   levels[level].cache[slotOf(operand)][operand] = result;
   element = 0;
@@ -224,9 +280,9 @@ Value NestEmitter::atomResult(Value accumulator, Value first, Value second) {
 
 Value NestEmitter::atomStep(tile::ContractOp contract, Value accumulator) {
   Value row = emit.splat(
-      word(contract->getOperand(1 - plan.packedOperand), atoms->rows), lanes);
+      word(contract->getOperand(1 - plan.vectorOperand), atoms->rows), lanes);
   Value vector = emit.splat(
-      word(contract->getOperand(plan.packedOperand), atoms->vectors), lanes);
+      word(contract->getOperand(plan.vectorOperand), atoms->vectors), lanes);
   // Which of the two has no sign; shifted vectors have what rows have not.
   if (atom->isFirstUnsigned && !atoms->rows.isUnsigned)
     std::swap(row, vector);
@@ -236,8 +292,8 @@ Value NestEmitter::atomStep(tile::ContractOp contract, Value accumulator) {
 /// Vectors' elements that are shifted are x + 128, or x - 128, for x: the rows'
 /// elements, times that, are too much.
 Value NestEmitter::shiftCorrection(tile::ContractOp contract) {
-  Value operand = contract->getOperand(1 - plan.packedOperand);
-  int level = -1;
+  Value operand = contract->getOperand(1 - plan.vectorOperand);
+  int level = 0;
   for (StringAttr dim : tile::getDims(operand.getType()))
     for (unsigned number = 0; number < keptLevels; ++number)
       if (levels[number].dim == dim)
@@ -272,8 +328,8 @@ void NestEmitter::emitCorrections(Value operand, Level &level) {
   const int64_t outerVectors = std::exchange(vectors, 1);
   const int64_t outerCopy = std::exchange(copy, 0);
   Value outerMask = std::exchange(mask, Value());
-  Value outerCoordinate =
-      std::exchange(levels[groupLevel].coordinate, emit.index(0));
+  Value outerCoordinate = std::exchange(
+      levels[groupLevel].coordinate, blockBegin ? blockBegin : emit.index(0));
   SmallVector<Value> begins, insides, totals(sums, emit.zero(type));
   for (copy = 0; copy < sums; ++copy) {
     insides.emplace_back();
@@ -311,20 +367,43 @@ void NestEmitter::emitCorrections(Value operand, Level &level) {
     }
     return next;
   };
-  const int64_t whole =
-      inLanes ? llvm::alignTo(extent, step) : extent / step * step;
-  if (whole > 0) {
-    auto loop = b.create<scf::ForOp>(emit.loc, emit.index(0), emit.index(whole),
+  // Of a row whole vectors and what is left; of a block, which may be shorter
+  // at the end, as many as it takes.
+  const int64_t most = blockBegin ? plan.reducedBlock : extent;
+  const bool isEven = !blockBegin || extent % plan.reducedBlock == 0;
+  Value length =
+      isEven
+          ? emit.index(most)
+          : b.create<arith::SubIOp>(emit.loc, blockEnd, blockBegin).getResult();
+  auto takeMasked = [&](Value at, ValueRange before) {
+    Value left = b.createOrFold<arith::SubIOp>(emit.loc, length, at);
+    return take(at, before,
+                inLanes ? Value() : emit.prefixMask(left, 4 * width));
+  };
+  const int64_t whole = inLanes  ? llvm::alignTo(most, step)
+                        : isEven ? most / step * step
+                                 : 0;
+  auto sumUp = [&](int64_t trips, Value end, auto one) {
+    auto loop = b.create<scf::ForOp>(emit.loc, emit.index(0), end,
                                      emit.index(step), totals);
+    loop->setAttr(tripsAttribute,
+                  b.getDenseF64ArrayAttr({double(trips), double(trips)}));
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToEnd(loop.getBody());
-    b.create<scf::YieldOp>(emit.loc, take(loop.getInductionVar(),
-                                          loop.getRegionIterArgs(), Value()));
+    b.create<scf::YieldOp>(
+        emit.loc, one(loop.getInductionVar(), loop.getRegionIterArgs()));
     totals.assign(loop.result_begin(), loop.result_end());
-  }
-  if (whole < extent)
-    totals = take(emit.index(whole), totals,
-                  emit.prefixMask(emit.index(extent - whole), 4 * width));
+  };
+  if (!isEven && most > step)
+    sumUp(llvm::divideCeil(most, step), length, takeMasked);
+  else if (inLanes && !isEven)
+    sumUp(most / step, length, takeMasked);
+  else if (whole > 0)
+    sumUp(whole / step, emit.index(whole), [&](Value at, ValueRange before) {
+      return take(at, before, Value());
+    });
+  if (!inLanes && whole < most && (isEven || most <= step))
+    totals = takeMasked(emit.index(whole), totals);
   Value factor =
       emit.integer(b.getI32Type(), atoms->rows.isUnsigned ? 128 : -128);
   for (int64_t row = 0; row < rows; ++row) {
@@ -503,8 +582,8 @@ void Realizer::packWords(const Phase &phase, const NestPlan &nest) {
   };
   const StringAttr groups = dim(nest.groupDim);
   const AtomOperands operands = {
-      &atom, *narrowOperand(op->getOperand(1 - nest.packedOperand)),
-      *narrowOperand(op->getOperand(nest.packedOperand))};
+      &atom, *narrowOperand(op->getOperand(1 - nest.vectorOperand)),
+      *narrowOperand(op->getOperand(nest.vectorOperand))};
   auto pack = [&](int number, const NarrowOperand &narrow, StringAttr adjacent,
                   int64_t flips) {
     Value operand = op->getOperand(number);
@@ -537,8 +616,9 @@ void Realizer::packWords(const Phase &phase, const NestPlan &nest) {
     });
     words[operand] = buffer;
   };
-  pack(nest.packedOperand, operands.vectors, dim(nest.vectorDim),
-       operands.isShifted() ? int64_t(0x80808080) : 0);
+  if (nest.packedOperand >= 0)
+    pack(nest.packedOperand, operands.vectors, dim(nest.vectorDim),
+         operands.isShifted() ? shiftedWord : 0);
   if (!nest.packsRows)
     return;
   // Along the groups, but where rows lie side by side.
@@ -546,7 +626,7 @@ void Realizer::packWords(const Phase &phase, const NestPlan &nest) {
   const bool areRowsAdjacent =
       load && !atom.isTile() &&
       adjacentDim(*getAccess(load), analysis.strides) == dim(nest.tileDim);
-  pack(1 - nest.packedOperand, operands.rows,
+  pack(1 - nest.vectorOperand, operands.rows,
        areRowsAdjacent ? dim(nest.tileDim) : groups, 0);
 }
 

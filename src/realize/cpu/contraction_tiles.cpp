@@ -133,9 +133,9 @@ void NestEmitter::emitTileBlock(int64_t rowCount, int64_t columnCount) {
   });
 
   auto [rowsBegin, rowsApart] =
-      tileRowsAt(contract->getOperand(1 - plan.packedOperand));
+      tileRowsAt(contract->getOperand(1 - plan.vectorOperand));
   const TileBuffer &vectors =
-      r.findWords(contract->getOperand(plan.packedOperand))->memory;
+      r.findWords(contract->getOperand(plan.vectorOperand))->memory;
   Value outer = std::exchange(levels[groupLevel].coordinate, emit.index(0));
   Value vectorsBegin = wordAddress(vectors);
   levels[groupLevel].coordinate = outer;

@@ -346,10 +346,15 @@ NestEmitter::State NestEmitter::initialState(bool isFirst) {
   for (auto &accumulator : accumulators) {
     SmallVector<Value> part;
     // The blocks before have left their result.
-    if (accumulator && blockBegin)
+    if (accumulator && blockBegin) {
       part = {emit.splat(
           readBuffer(*r.findBuffer(accumulator->op->getResult(0))), lanes)};
-    else if (accumulator)
+      if (atoms && atoms->isShifted())
+        part[0] = emit.add(
+            part[0],
+            emit.splat(shiftCorrection(cast<tile::ContractOp>(accumulator->op)),
+                       lanes));
+    } else if (accumulator)
       part = accumulator->initial(*this, lanes, isFirst);
     accumulatorSizes.push_back(part.size());
     llvm::append_range(state, part);
@@ -705,8 +710,8 @@ void NestEmitter::run() {
   }
   if (atom) {
     auto contract = cast<tile::ContractOp>(phase->roots[0].op);
-    atoms = {atom, *narrowOperand(contract->getOperand(1 - plan.packedOperand)),
-             *narrowOperand(contract->getOperand(plan.packedOperand))};
+    atoms = {atom, *narrowOperand(contract->getOperand(1 - plan.vectorOperand)),
+             *narrowOperand(contract->getOperand(plan.vectorOperand))};
   }
   if (plan.transposes)
     orientValues();

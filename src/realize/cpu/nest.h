@@ -264,6 +264,7 @@ private:
   mlir::Value word(mlir::Value operand, const NarrowOperand &narrow);
   mlir::Value evaluateWord(mlir::Value operand, const NarrowOperand &narrow);
   mlir::Value loadWord(const NarrowOperand &narrow);
+  mlir::Value interleavedWord(const NarrowOperand &narrow);
   mlir::Value narrowBits(const NarrowOperand &narrow);
   mlir::Value wordAddress(const TileBuffer &buffer);
   mlir::Value atomResult(mlir::Value accumulator, mlir::Value first,

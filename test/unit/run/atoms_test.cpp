@@ -47,8 +47,19 @@ std::vector<Atom> atomsOf(AtomElements elements) {
   return all;
 }
 
-/// The request with the atom for every contraction that it fits; their number.
-int force(const kernels::Operator &op, RunRequest &request, const Atom &atom) {
+/// Whether the operand with the vectors is copied, and in which blocks of the
+/// reduced dimension.
+NestChoice copying(bool packs, std::optional<int64_t> reducedBlock = {}) {
+  NestChoice choice;
+  choice.packs = packs;
+  choice.reducedBlock = reducedBlock;
+  return choice;
+}
+
+/// The request with the atom, and what else is chosen, for every contraction
+/// that it fits; their number.
+int force(const kernels::Operator &op, RunRequest &request, const Atom &atom,
+          const NestChoice &others = {}) {
   request.isa = atom.isa;
   request.choices = std::make_shared<PlanChoices>();
   Result<session::Compilation> first = session::compileOperator(op, request);
@@ -67,6 +78,7 @@ int force(const kernels::Operator &op, RunRequest &request, const Atom &atom) {
           !(isTile && !names.empty()))
         continue;
       NestChoice &choice = choices->nests[nest.id];
+      choice = others;
       choice.atom = atom.name;
       if (isTile && std::count(dims.begin(), dims.end(), "n_block") > 0)
         choice.vectorDim = "n_block";
@@ -78,10 +90,11 @@ int force(const kernels::Operator &op, RunRequest &request, const Atom &atom) {
 
 /// Runs the operator with the atom; how many contractions took it.
 int checkAtom(const char *name, RunRequest request, const Atom &atom,
-              const std::vector<ValueClass> &classes) {
+              const std::vector<ValueClass> &classes,
+              const NestChoice &others = {}) {
   const kernels::Operator &op = *kernels::findOperator(name);
   SCOPED_TRACE(atom.name + " on " + std::string(tessera::name(atom.isa)));
-  const int number = force(op, request, atom);
+  const int number = force(op, request, atom, others);
   check(op, {request, classes}, {session::Backend::Cpu, atom.isa});
   return number;
 }
@@ -131,6 +144,31 @@ TEST(Atoms, RowsAndVectors) {
           checkAtom("gemm_q8", {.dims = dims, .edge = edge}, atom,
                     {ValueClass::Normal});
       }
+}
+
+// Words that are put together where they are multiplied, all at once and in
+// blocks, of which the last one is shorter.
+TEST(Atoms, WordsInRegisters) {
+  const NestChoice whole = copying(false), blocks = copying(false, 24);
+  for (auto [m, n] : {std::pair(int64_t(1), int64_t(81)), {5, 17}})
+    for (Edge edge : {Edge::End, Edge::Begin}) {
+      auto checkAll = [&, m = m, n = n](const char *op, DType dtype,
+                                        const Atom &atom) {
+        if (findAtom(atom.name)->isTile())
+          return;
+        for (auto [k, choice] : {std::pair(int64_t(37), &whole), {64, &blocks}})
+          EXPECT_EQ(1, checkAtom(op,
+                                 {.dims = {{"m", m}, {"n", n}, {"k", k}},
+                                  .dtype = dtype,
+                                  .edge = edge},
+                                 atom, few, *choice));
+      };
+      for (const Atom &atom : atomsOf(AtomElements::BF16))
+        checkAll("gemm", DType::BF16, atom);
+      for (const Atom &atom : atomsOf(AtomElements::Int8))
+        if (atom.name != "maddw" || atom.isa == hostIsa())
+          checkAll("gemm_q8", DType::F32, atom);
+    }
 }
 
 TEST(Atoms, OperandsInAnyOrder) {
@@ -216,8 +254,20 @@ template <typename A, typename B>
 void checkBytes(DType left, DType right, const Atom &atom) {
   auto program = Program::fromKernel(productOfBytes<A, B>(), {});
   ASSERT_TRUE(program.ok()) << program.error().str();
-  for (int64_t k : {4, 7, 64, 133}) {
-    const int64_t m = 13, n = 50;
+  struct Form {
+    int64_t k, m;
+    NestChoice choice;
+  };
+  const Form forms[] = {
+      {4, 13, {}},
+      {7, 13, {}},
+      {64, 13, {}},
+      {133, 13, {}},
+      {68, 13, copying(false, 32)},
+      {136, 13, copying(true, 72)},
+  };
+  for (auto [k, m, choice] : forms) {
+    const int64_t n = 50;
     std::vector<A> a(size_t(m * k));
     std::vector<B> b(size_t(k * n));
     std::vector<int32_t> c(size_t(m * n), -1);
@@ -236,7 +286,7 @@ void checkBytes(DType left, DType right, const Atom &atom) {
     ASSERT_TRUE(first.ok()) << first.error().str();
     auto choices = std::make_shared<PlanChoices>();
     for (const NestPlan &nest : first->plan->stages[0].nests)
-      choices->nests[nest.id].atom = atom.name;
+      (choices->nests[nest.id] = choice).atom = atom.name;
     request.choices = choices;
     auto compiled = program->compileFor(arguments, request);
     ASSERT_TRUE(compiled.ok()) << compiled.error().str();

@@ -99,6 +99,61 @@ TEST(AtomCode, LoopsAreMadeOfTheInstruction) {
   expectTight(code, "vdpbf16ps");
 }
 
+// What is used once is not copied: bytes of four rows become words by shuffles.
+TEST(AtomCode, WordsAreMadeInRegisters) {
+  const kernels::Operator &bytes = *kernels::findOperator("gemm_q8");
+  for (int64_t m : {1, 6}) {
+    Emitted code = emit(bytes, product(m, 64, 64, Isa::Avx512Vnni));
+    EXPECT_THAT(code.plan, HasSubstr("dpbusd)"));
+    EXPECT_THAT(code.plan, Not(HasSubstr("packed")));
+    const std::string loop = loopWith(code["asm"], "vpdpbusd");
+    EXPECT_THAT(linesWith(loop, "vpermd"), Not(IsEmpty())) << loop;
+    EXPECT_THAT(linesWith(loop, "vpshufb"), Not(IsEmpty())) << loop;
+    // Addresses of rows may be on the stack, vectors are not.
+    EXPECT_THAT(linesWith(loop, "gather|vpslld|vpinsr|\\(%rsp.*%[xyz]mm"),
+                IsEmpty())
+        << loop;
+  }
+  // Three groups of rows use a copy, and so do programs that share one.
+  EXPECT_THAT(emit(bytes, product(18, 64, 64, Isa::Avx512Vnni)).plan,
+              HasSubstr("packed, dpbusd)"));
+  EXPECT_THAT(emit(*kernels::findOperator("gemm"),
+                   product(1, 64, 64, Isa::Avx512Bf16, DType::BF16))
+                  .plan,
+              HasSubstr("(n_block x16 x4, dpbf16)"));
+}
+
+// Rows of an array beyond the second-level cache are streams of more than a
+// line at a time, also of bytes.
+TEST(AtomCode, BytesAreReadInStreams) {
+  Emitted code = emit(*kernels::findOperator("gemm_q8"),
+                      product(1, 4096, 1024, Isa::Avx512Vnni));
+  EXPECT_THAT(code.plan, HasSubstr("(n_block x16 x8, by 16, dpbusd)"));
+}
+
+// What belongs to a group of weights is loaded before the loop over its bytes,
+// none of which is compared with the array's extent.
+TEST(AtomCode, GroupsOfWeightsAreOutside) {
+  Emitted code =
+      emit(*kernels::findOperator("gemm_q4"),
+           {.dims = {{"m", 1}, {"n", 4096}, {"k", 1024}, {"group", 64}},
+            .isa = Isa::Avx512Vnni,
+            .machine = &fastDots()});
+  EXPECT_THAT(code.plan, HasSubstr("+groups, +pairs (n_block x16 x8, by 1)"));
+  const std::string loop = loopWith(code["asm"], "vfmadd");
+  EXPECT_THAT(linesWith(loop, "%k[1-7]|cmov|set[a-z]+\\s"), IsEmpty()) << loop;
+}
+
+// Weights that several groups of rows use are made of their bytes once.
+TEST(AtomCode, WeightsThatRowsShareAreCopied) {
+  Emitted code =
+      emit(*kernels::findOperator("gemm_q4"),
+           {.dims = {{"m", 16}, {"n", 256}, {"k", 1024}, {"group", 128}},
+            .isa = Isa::Avx512Vnni,
+            .machine = &fastDots()});
+  EXPECT_THAT(code.plan, HasSubstr("m_block x6, packed)"));
+}
+
 // The shapes of tiles are loaded before the first is used, and released.
 TEST(AtomCode, TilesHaveTheirShapes) {
   struct Form {
@@ -136,9 +191,7 @@ TEST(AtomCode, WhatTakesLongerIsNotTaken) {
   request.machine = &fastDots();
   request.tier = Tier::Strict;
   EXPECT_THAT(emit(gemm, request).plan, Not(HasSubstr("dpbf16")));
-  // One row has no vectors to share, and too few elements make no group.
-  EXPECT_THAT(emit(gemm, product(1, 64, 64, Isa::Avx512Bf16, DType::BF16)).plan,
-              Not(HasSubstr("dpbf16")));
+  // Too few elements make no group.
   EXPECT_THAT(emit(gemm, product(64, 64, 1, Isa::Avx512Bf16, DType::BF16)).plan,
               Not(HasSubstr("dpbf16")));
 }

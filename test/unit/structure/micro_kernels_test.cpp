@@ -14,6 +14,7 @@
 #include "stages.h"
 
 #include "plan/plan_record.h"
+#include "target/machine.h"
 #include "target/target.h"
 #include "test/unit/planned_machine.h"
 
@@ -284,6 +285,29 @@ INSTANTIATE_TEST_SUITE_P(Structure, MicroKernels,
                          [](const testing::TestParamInfo<MicroKernel> &info) {
                            return info.param.name();
                          });
+
+// Filters a page apart have one place in each way of the nearest cache, which
+// has eight here: one is left to what else is read.
+TEST(MicroKernels, RowsAPageApartAreFew) {
+  auto planOf = [](int64_t channels) {
+    return emit(*kernels::findOperator("conv2d"),
+                {.dims = {{"n", 1},
+                          {"c", channels},
+                          {"h", 4},
+                          {"w", 14},
+                          {"f", 64},
+                          {"kh", 1},
+                          {"kw", 1}},
+                 .settings = {{"pad", 1}},
+                 .isa = Isa::Avx512,
+                 .machine = &genericMachine(Isa::Avx512)})
+        .plan;
+  };
+  ASSERT_EQ(genericMachine(Isa::Avx512).memory[0].bytes, 8 * 4096);
+  EXPECT_NE(planOf(1024).find("f_block x7"), std::string::npos) << planOf(1024);
+  EXPECT_NE(planOf(1040).find("f_block x16"), std::string::npos)
+      << planOf(1040);
+}
 
 // What the tests above look for is found where it is.
 TEST(MicroKernels, LoopsAreFound) {
