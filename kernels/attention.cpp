@@ -130,6 +130,7 @@ Kernel attention() {
           const DType type = rows.dtype();
           Tile factor = scale.present() ? Tile(scale)
                                         : 1 / sqrt(cast(depth.size(), type));
+          // Before the product: without the factor a score may be beyond f32.
           rows = transpose(rows * factor, {group, depth, query});
 
           // The part of the keys from `start` on. At the edge some of them are
