@@ -8,7 +8,8 @@
 // What the parts of the CPU realization share while one stage function is
 // emitted: emitted scalars, buffers in scratch memory, view addresses, extents.
 //
-//   block.cpp       executes the steps of a block: scalars, loops, branches
+//   block.cpp       executes the steps of a block: loops, branches
+//   buffers.cpp     scalars, scratch memory and checks of a program
 //   prepack.cpp     operands that the caller has packed
 //   programs.cpp    the programs of a grid, some of which advance together
 //   edges.cpp       bodies of programs that touch no edge, and of the others
