@@ -28,7 +28,18 @@ Error usage(std::string code, std::string message) {
   return {ErrorFamily::Usage, "usage." + code, std::move(message), {}};
 }
 
+/// The layout of a packed array belongs to one plan; only the executable of
+/// that plan can make it.
+std::string packsNothing(const std::string &option) {
+  return option +
+         ": an object file packs no arrays for its callers; expected arrays as "
+         "they are, or compile() in C++ with CompileOptions::prepacked, whose "
+         "executable has pack()";
+}
+
 Result<int> compile(const CompileOptions &options) {
+  if (!options.common.prepacked.empty())
+    return usage("prepacked", packsNothing("--prepacked"));
   Result<std::vector<std::string>> emit = splitList("--emit", options.emit);
   if (!emit)
     return emit.error();
@@ -78,6 +89,8 @@ Result<int> compile(const CompileOptions &options) {
       subject->compile(session::Assume::LastAxisAdjacent);
   if (!compiled)
     return compiled.error();
+  if (!compiled->kernel.executable.info().packs.empty())
+    return usage("prepacked", packsNothing("--plan " + options.common.plan));
   if (kinds.count("obj"))
     if (Result<void> status =
             writeFile(options.path, compiled->kernel.object, "-o");
@@ -132,6 +145,8 @@ Action addCompile(CLI::App &app) {
   addThreadsOption(*verb, options->common, "threads to plan for");
   addPlanOption(*verb, options->common);
   addVendorOption(*verb, options->common);
+  // Not offered, and answered with what to do instead.
+  verb->add_option("--prepacked", options->common.prepacked)->group("");
   addSavePlanOption(*verb, options->common);
   verb->footer("Example:\n"
                "  tessera compile softmax --dims rows=64,cols=1000 --isa avx2 "

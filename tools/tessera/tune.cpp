@@ -293,6 +293,14 @@ Result<int> tune(const TuneOptions &options) {
   }
   if (!hasSubject)
     return usage("expected an operator or a file, --list or --clear");
+  if (!options.common.vendor.empty() && options.common.vendor != "none")
+    return usage("--vendor: a call of a library has no plans to choose among; "
+                 "`tessera bench OPERATOR --vendor NAME` times it beside the "
+                 "default plan");
+  if (!options.common.prepacked.empty())
+    return usage("--prepacked: stored plans are for arrays as they are; leave "
+                 "it out, and save the plan that you want with `tessera "
+                 "explain --prepacked NAME --save-plan FILE`");
   return Tune(options).run();
 }
 
@@ -327,6 +335,9 @@ Action addTune(CLI::App &app) {
                    "seed of the inputs that are not given")
       ->type_name("N")
       ->capture_default_str();
+  // Not offered, and answered with what to do instead.
+  verb->add_option("--vendor", options->common.vendor)->group("");
+  verb->add_option("--prepacked", options->common.prepacked)->group("");
   verb->add_flag("--dry-run", options->dryRun, "store nothing");
   verb->add_flag("--list", options->list, "show the plans that are stored");
   verb->add_flag("--clear", options->clear, "remove the plans that are stored");
