@@ -141,6 +141,10 @@ class RowAudit(Evidence):
                 self.report(arm["name"], "role", f"found "
                             f"{describe(arm['role'])} of {arm['peer']}, "
                             "expected 'peer'")
+            if arm.get("vendor") and arm["role"] != "variant":
+                self.report(arm["name"], "vendor", f"found the library "
+                            f"{arm['vendor']} in the arm's role "
+                            f"{describe(arm['role'])}, expected 'variant'")
             detail = arm.get("detail")
             if isinstance(detail, dict) and \
                     str(detail.get("threads", arm["threads"])) != \

@@ -130,7 +130,7 @@ ARM = Record(
      "status": one_of("ok", "wrong", "failed", "slow", "unsupported",
                       "missing"),
      "boundary": BOUNDARY, "threads": POSITIVE},
-    {"peer": TEXT, "why": TEXT, "version": TEXT, "mathMode": TEXT,
+    {"peer": TEXT, "vendor": TEXT, "why": TEXT, "version": TEXT, "mathMode": TEXT,
      "identity": MapOf(ANY), "detail": ANY, "inner": POSITIVE, "callNanoseconds": NUMBER,
      "samples": ListOf(ListOf(NUMBER)),
      "verification": Record({}, {"before": ListOf(CHECKED),

@@ -53,7 +53,7 @@ constexpr Field rowFields[] = {
     {"dims", FieldKind::Object, true},   {"settings", FieldKind::Object},
     {"present", FieldKind::Texts},       {"boundary", FieldKind::Text},
     {"threads", FieldKind::Whole},       {"variants", FieldKind::Objects},
-    {"plan", FieldKind::ObjectOfTexts}};
+    {"plan", FieldKind::ObjectOfTexts},  {"vendor", FieldKind::Text}};
 
 constexpr int maxThreads = 4096;
 
@@ -237,6 +237,12 @@ Result<RowSpec> RowSpec::fromJson(const json &source) {
   if (source.contains("plan"))
     row.plan = PlanText{source["plan"].value("file", ""),
                         source["plan"].value("text", "")};
+  if (source.contains("vendor")) {
+    Result<Vendor> vendor = parseVendor(source["vendor"].get<std::string>());
+    if (!vendor)
+      return vendor.error();
+    row.vendor = *vendor;
+  }
   for (const json &variant : source.value("variants", json::array())) {
     if (Result<void> status = checkVariant(variant); !status)
       return status.error();
@@ -263,6 +269,7 @@ session::RunRequest RowSpec::runRequest() const {
   request.settings = settings;
   request.present = present;
   request.savedPlan = plan;
+  request.vendor = vendor;
   request.threads = threads;
   // What a user gets who asks for nothing: indices are checked by launches, and
   // a native entry has no runtime checks.

@@ -16,12 +16,15 @@
 
 namespace tessera::bench {
 
-/// Another way to compute a row with Tessera's kernels: a second arm.
+/// Another way to compute a row: a second arm.
 struct Variant {
   std::string name;
-  /// Operators one after another: {"operator", "dims": {own: row's},
-  /// "arrays": {own: row's, or "$NAME" for one between steps}}.
+  /// Tessera's operators one after another: {"operator", "dims": {own: row's},
+  /// "arrays": {own: row's, or "$NAME" for one between steps}}. Null where a
+  /// library computes the row.
   nlohmann::json steps;
+  /// The library that the row's kernel is handed to (docs/howto/vendor.md).
+  Vendor vendor = Vendor::None;
 };
 
 /// Where the clock stands (docs/benchmarking.md); "device" is an interval that
@@ -44,6 +47,8 @@ struct RowSpec {
   std::vector<Variant> variants = {};
   /// A saved plan to apply instead of the default one.
   std::optional<PlanText> plan = {};
+  /// The library that the kernel is handed to, in what a worker is asked for.
+  Vendor vendor = Vendor::None;
 
   /// "softmax/f32/rows=17,cols=65/native/1".
   std::string id() const;

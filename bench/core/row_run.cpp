@@ -106,7 +106,10 @@ void RowRun::listArms() {
   for (const Variant &variant : row.variants) {
     add("tessera-" + variant.name, "variant", nullptr);
     arms.back().variant = &variant;
-    arms.back().json["steps"] = variant.steps;
+    if (variant.vendor == Vendor::None)
+      arms.back().json["steps"] = variant.steps;
+    else
+      arms.back().json["vendor"] = name(variant.vendor);
   }
   for (const Peer &peer : options.peers)
     if (peer.status == "ok")
@@ -197,7 +200,9 @@ void RowRun::prepare(int index) {
   arm.worker = started.worker;
   arm.isActive = true;
   arm.json["version"] = started.description.value("version", "");
-  arm.json["mathMode"] = started.description.value("mathMode", "");
+  arm.json["mathMode"] = arm.isLibrary()
+                             ? "the library's"
+                             : started.description.value("mathMode", "");
   // A boundary that the peer does not name would be another measurement.
   json boundaries = started.description.value("boundaries", json::array());
   if (std::find(boundaries.begin(), boundaries.end(), row.boundary) ==
@@ -211,8 +216,13 @@ void RowRun::prepare(int index) {
   request["do"] = "prepare";
   request["memory"] = memory->path();
   request["bytes"] = memory->size();
-  if (arm.variant)
+  if (arm.isLibrary()) {
+    request["vendor"] = name(arm.variant->vendor);
+    // It has no loops to plan.
+    request.erase("plan");
+  } else if (arm.variant) {
     request["steps"] = arm.variant->steps;
+  }
   request["arrays"] = json::array();
   for (const auto *list : {&memory->inputs(), &memory->outputs(index)})
     for (const SharedArray &array : *list)
@@ -260,7 +270,8 @@ void RowRun::judge(int index, const char *when) {
   session::Arrays outputs;
   for (const SharedArray &array : memory->outputs(index))
     outputs.emplace(array.name, memory->view(array));
-  double factor = arm.role == "peer" ? peerBoundFactor : 1;
+  // A library promises none.
+  double factor = arm.peer || arm.isLibrary() ? peerBoundFactor : 1;
   Result<std::vector<session::OutputResult>> judged =
       reference->judge(outputs, factor);
   if (!judged)

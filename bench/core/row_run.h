@@ -55,6 +55,11 @@ private:
     /// Nanoseconds of one call, and what a turn makes of it.
     double callNanoseconds = 0;
     int64_t inner = 1, warm = 1, samples = 1;
+
+    /// Whether a library computes the row in the place of compiled loops.
+    bool isLibrary() const {
+      return variant && variant->vendor != Vendor::None;
+    }
   };
 
   void listArms();

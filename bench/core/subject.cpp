@@ -17,6 +17,7 @@
 #include "support/timing.h"
 #include "tessera/npy.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
@@ -383,7 +384,12 @@ public:
                   arrays);
     if (!made)
       return made.error();
-    if (row->boundary == "native" && row->threads == 1)
+    // The threads of a library are set by launches.
+    const bool isLibrary =
+        std::any_of(steps.list.begin(), steps.list.end(), [](const Step &step) {
+          return step.executable().info().vendor;
+        });
+    if (row->boundary == "native" && row->threads == 1 && !isLibrary)
       return make<NativeProblem>(std::move(steps));
     if (row->boundary == "native")
       return make<PreparedProblem>(std::move(steps));

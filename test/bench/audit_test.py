@@ -288,6 +288,11 @@ MUTATIONS = [
      "run: peers: found torch, but the file has "),
     ("peer_as_variant", lambda d: arm(d, "torch").update(role="variant"),
      "torch: role: found 'variant' of torch, expected 'peer'"),
+    ("library_as_subject", lambda d: arm(d).update(vendor="cblas"),
+     "vendor: found the library cblas in the arm's role 'subject', expected "
+     "'variant'"),
+    ("wider_bound_without_a_library", lambda d: arm(d)["verification"][
+        "after"][0].update(factor=16), "found 16 times the error bound"),
     ("slow_peer_with_time_enough", lambda d: (
         arm(d, "torch").update(status="slow", why="slow",
                                callNanoseconds=1e6),

@@ -80,6 +80,14 @@ std::vector<bench::Ceiling> ceilingsFrom(const json &source) {
   return ceilings;
 }
 
+/// Whether a library computes the arm of that name.
+bool isLibrary(const json &row, const json &name) {
+  return std::any_of(row.at("arms").begin(), row.at("arms").end(),
+                     [&](const json &arm) {
+                       return arm.at("name") == name && arm.contains("vendor");
+                     });
+}
+
 /// One line per finished row.
 void printRow(const json &row) {
   std::string line = fmt::format("{:<52}", row.at("id").get<std::string>());
@@ -100,13 +108,19 @@ void printRow(const json &row) {
   if (verdict.at("bestPeer") != "")
     line += fmt::format("  {:.3f} of {}", verdict["ratio"].get<double>(),
                         verdict["bestPeer"].get<std::string>());
+  for (const json &comparison : row.at("comparisons"))
+    if (isLibrary(row, comparison.at("arm")))
+      line += fmt::format("  {:.3f} of {}", comparison["median"].get<double>(),
+                          comparison["arm"].get<std::string>());
   line += fmt::format("  {} (noise {:.1f} %)",
                       verdict.at("result").get<std::string>(),
                       row.at("noise").at("p90").get<double>() * 100);
   fmt::print("{}\n", line);
+  // Who asks for a library wants to know why there is none.
   for (const json &arm : row.at("arms"))
     if (arm.at("status") == "wrong" || arm.at("status") == "failed" ||
-        arm.at("status") == "slow")
+        arm.at("status") == "slow" ||
+        (arm.at("status") != "ok" && arm.contains("vendor")))
       fmt::print("  {}: {}: {}\n", arm["name"].get<std::string>(),
                  arm["status"].get<std::string>(),
                  arm["why"].get<std::string>());
@@ -166,6 +180,10 @@ private:
     Result<std::vector<bench::RowSpec>> rows = chooseRows(*suite, options);
     if (!rows)
       return rows.error();
+    // The plan of another machine's run is for that machine.
+    if (!options.finish)
+      if (Result<void> status = checkPlan(*rows); !status)
+        return status.error();
     Result<std::vector<bench::Peer>> installed = bench::installedPeers();
     if (!installed)
       return installed.error();
@@ -307,6 +325,8 @@ private:
                 {"peers", names}};
     if (options.tuned)
       run["tuned"] = true;
+    if (!options.vendor.empty() && options.vendor != "none")
+      run["vendor"] = options.vendor;
     for (const bench::RowSpec &row : rows)
       if (row.plan)
         run["plan"] = bench::digestOf(row.plan->text);
@@ -412,6 +432,10 @@ Action addBench(CLI::App &app) {
           std::begin(bench::boundaries), std::end(bench::boundaries))));
   verb->add_option("--plan", options->plan,
                    "a saved plan for an operator instead of the default one");
+  verb->add_option("--vendor", options->vendor,
+                   "an arm beside the default plan that hands the kernel to "
+                   "cblas, onednn, or both (cblas,onednn); unsupported where "
+                   "it is not proved to be their product");
   verb->add_option("--peers", options->peers,
                    "all, none, or names that ./dev peers has installed");
   verb->add_option("--threads", options->threadsText,

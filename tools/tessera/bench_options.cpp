@@ -34,6 +34,7 @@ std::string BenchOptions::command() const {
   add("--dtype", dtype);
   add("--boundary", boundary);
   add("--plan", plan);
+  add("--vendor", vendor);
   if (isa != "native")
     add("--isa", isa);
   if (threads >= 0)
@@ -160,8 +161,51 @@ Result<bench::Suite> chooseSuite(const BenchOptions &options) {
   return suite;
 }
 
+/// An arm for each library that is named.
+static Result<std::vector<bench::Variant>>
+libraryArms(const BenchOptions &options) {
+  std::vector<bench::Variant> arms;
+  if (options.vendor.empty() || options.vendor == "none")
+    return arms;
+  Result<std::vector<std::string>> names =
+      splitList("--vendor", {options.vendor});
+  if (!names)
+    return names.error();
+  for (const std::string &text : *names) {
+    Result<Vendor> vendor = parseVendor(text);
+    if (!vendor)
+      return usage("--vendor: " + vendor.error().message);
+    if (*vendor == Vendor::None)
+      return usage("--vendor: found 'none' beside a library, expected either");
+    for (const bench::Variant &arm : arms)
+      if (arm.vendor == *vendor)
+        return usage(fmt::format("--vendor: '{}' is named twice", text));
+    arms.push_back({text, nullptr, *vendor});
+  }
+  return arms;
+}
+
+Result<void> checkPlan(const std::vector<bench::RowSpec> &rows) {
+  for (const bench::RowSpec &row : rows) {
+    if (!row.plan)
+      continue;
+    Result<session::Compilation> compiled = session::compileOperator(
+        *kernels::findOperator(row.operatorName), row.runRequest());
+    if (!compiled)
+      return Error{compiled.error().family, compiled.error().code,
+                   "--plan: " + compiled.error().message + "; " + row.id() +
+                       " is compiled for " + std::string(name(defaultIsa())) +
+                       " (--isa has others)",
+                   compiled.error().where};
+  }
+  return {};
+}
+
 Result<std::vector<bench::RowSpec>> chooseRows(const bench::Suite &suite,
                                                const BenchOptions &options) {
+  Result<std::vector<bench::Variant>> libraries = libraryArms(options);
+  if (!libraries)
+    return libraries.error();
   // By threads: workers serve one number of them at a time.
   std::map<int, std::vector<bench::RowSpec>> byThreads;
   std::set<std::string> seen;
@@ -180,6 +224,14 @@ Result<std::vector<bench::RowSpec>> chooseRows(const bench::Suite &suite,
                             "are",
                             suite.name, row.threads, row.id(),
                             bench::allThreads()));
+    for (const bench::Variant &library : *libraries) {
+      for (const bench::Variant &variant : row.variants)
+        if (variant.name == library.name)
+          return usage(fmt::format("--vendor: suite '{}' has a variant '{}' of "
+                                   "its own in '{}'",
+                                   suite.name, library.name, row.id()));
+      row.variants.push_back(library);
+    }
     std::string id = row.id();
     if (id.find(options.filter) != std::string::npos && seen.insert(id).second)
       byThreads[row.threads].push_back(std::move(row));

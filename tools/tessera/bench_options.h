@@ -24,6 +24,7 @@ struct BenchOptions {
   std::string dtype;
   std::string boundary;
   std::string plan;
+  std::string vendor;
   std::string isa = "native";
   std::string peers = "none";
   std::string filter;
@@ -60,9 +61,13 @@ Result<void> readNumbers(BenchOptions &options);
 /// The suite that is asked for, or one of the one row.
 Result<bench::Suite> chooseSuite(const BenchOptions &options);
 
-/// The rows that are asked for, with their numbers of threads, none twice.
+/// The rows that are asked for, with their numbers of threads and the arms of
+/// libraries, none twice.
 Result<std::vector<bench::RowSpec>> chooseRows(const bench::Suite &suite,
                                                const BenchOptions &options);
+
+/// Fails where the plan that is given cannot be applied to its row here.
+Result<void> checkPlan(const std::vector<bench::RowSpec> &rows);
 
 } // namespace tessera::cli
 
