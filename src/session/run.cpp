@@ -84,12 +84,14 @@ Result<void> CompiledOperator::State::fill(const RunValues &values) {
     }
   }
   // What a launch may overwrite is kept for the oracle.
+  changesItsInputs = false;
   for (size_t i = 0; i < slots.size(); ++i) {
     bool isWritten = slots[i].isOutput;
     for (const Slot &other : slots)
       isWritten |= other.isOutput && other.memory == slots[i].memory;
     if (!isWritten)
       continue;
+    changesItsInputs |= slots[i].isInput() || givenArray(slots[i], values);
     Result<Array> copy = arrays[slots[i].memory]->copy();
     if (!copy)
       return copy.error();
@@ -175,10 +177,12 @@ Result<std::string> CompiledOperator::State::checkAccesses() const {
   return std::string("passed");
 }
 
-bool CompiledOperator::State::accumulates(const RunValues &values) const {
-  return std::any_of(slots.begin(), slots.end(), [&](const Slot &slot) {
-    return slot.isOutput && givenArray(slot, values);
-  });
+void CompiledOperator::State::restoreWritten(
+    const std::vector<Argument> &views) const {
+  for (size_t i = 0; i < slots.size(); ++i)
+    if (initial[i])
+      copyElements(initial[i]->view(),
+                   std::get<TensorRef>(views[slots[i].parameter]));
 }
 
 Result<void> CompiledOperator::State::time(const RunValues &values,
@@ -199,18 +203,13 @@ Result<void> CompiledOperator::State::time(const RunValues &values,
   using Clock = std::chrono::steady_clock;
   std::vector<double> seconds;
   double spent = 0;
-  // Every run does the same work, whatever the kernel adds to its arrays.
-  const bool again = accumulates(values);
   // Slow kernels are not run many times for a better median.
   while (seconds.empty() ||
          (spent < values.timeSeconds && seconds.size() < 1000) ||
          (spent < 20 * values.timeSeconds && seconds.size() < 3)) {
-    if (again)
-      for (size_t i = 0; i < slots.size(); ++i)
-        if (initial[i])
-          copyElements(
-              initial[i]->view(),
-              std::get<TensorRef>(placed.arguments()[slots[i].parameter]));
+    // Every run does the same work, whatever the kernel adds to its arrays.
+    if (changesItsInputs)
+      restoreWritten(placed.arguments());
     Clock::time_point start = Clock::now();
     if (Result<void> status = prepared->run(); !status)
       return status.error();

@@ -95,8 +95,8 @@ private:
   /// The first race or broken promise as an error that names the kernel.
   Result<void> judgeFindings(const InterpretReport &report) const;
   Result<void> time(const RunValues &values, RunResult &result);
-  /// Whether a launch may begin with elements of the user in a written array.
-  bool accumulates(const RunValues &values) const;
+  /// Gives written arrays the elements that they had before the launch.
+  void restoreWritten(const std::vector<Argument> &views) const;
   Result<void> verify(RunResult &result);
   Arithmetic arithmetic(DType storage) const;
   Result<oracle::OracleResult> runOracle() const;
@@ -107,6 +107,9 @@ private:
   /// The elements of all arrays before the launch, by slot; inputs that nothing
   /// may write stay in their own memory.
   std::vector<std::optional<Array>> initial;
+  /// Whether one of those that are written began with elements of the user: a
+  /// second launch would begin with others.
+  bool changesItsInputs = false;
   /// The threads of the last filling, on which the oracle runs as well.
   TaskPool *pool = nullptr;
   int threads = 0;

@@ -7,6 +7,7 @@
 
 #include "driver/plan_store.h"
 #include "session/session.h"
+#include "tessera/dsl.h"
 
 #include "gmock/gmock.h"
 
@@ -234,6 +235,34 @@ TEST(Tune, MeasuresVerifiedCandidates) {
   Result<RunResult> run = compiled->run();
   ASSERT_TRUE(run) << run.error().str();
   EXPECT_TRUE(run->passed()) << run->failures();
+}
+
+// A second launch would read outside `x`: each begins with what was given.
+TEST(Race, LaunchesBeginWithTheGivenElements) {
+  Kernel next =
+      kernel("next", "at, x, y",
+             [](View<int64_t, 1> at, View<const float, 1> x, View<float, 1> y) {
+               Dim n = dim("n", at.extent(0));
+               Tile index = load(at(n));
+               store(y(n), load(x(index)));
+               store(at(n), index + 1);
+             });
+  std::vector<int64_t> at(3, 0);
+  std::vector<float> x(1, 2.0f);
+  RunRequest request;
+  request.inputs.emplace("at", TensorRef::dense(at.data(), DType::I64, {3}));
+  request.inputs.emplace("x", TensorRef::dense(x.data(), DType::F32, {1}));
+  Result<Program> program = Program::fromKernel(next, {});
+  ASSERT_TRUE(program) << program.error().str();
+  Result<CompiledOperator> compiled =
+      CompiledOperator::create(std::move(*program), request);
+  ASSERT_TRUE(compiled) << compiled.error().str();
+  Result<RunResult> run = compiled->run();
+  ASSERT_TRUE(run) << run.error().str();
+  EXPECT_TRUE(run->passed()) << run->failures();
+  Result<std::vector<double>> times = compiled->race({}, 0.01);
+  ASSERT_TRUE(times) << times.error().str();
+  EXPECT_GT((*times)[0], 0);
 }
 
 TEST(Tune, TheInterpreterHasNoPlans) {
