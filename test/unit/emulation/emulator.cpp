@@ -20,6 +20,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "emulator.h"
+#include "tiles.h"
 
 #include "runtime/host/arguments.h"
 
@@ -338,7 +339,7 @@ std::vector<Isa> runnableIsas() {
 }
 
 std::string whyNotRunnable(Isa isa) {
-  if (hostRuns(isa))
+  if (hostRuns(isa) || (isa == Isa::Avx512Amx && emulatesTiles()))
     return "";
   if (getTarget(isa).architecture != Architecture::AArch64)
     return "this host cannot run " + std::string(name(isa)) + " code";
@@ -354,8 +355,10 @@ Result<void> launchEmulated(const CompiledKernel &kernel,
 Result<void> launch(Isa isa, const CompiledKernel &kernel,
                     std::span<const Argument> arguments,
                     const LaunchOptions &options) {
-  return hostRuns(isa) ? kernel.executable.launch(arguments, options)
-                       : launchEmulated(kernel, arguments);
+  if (hostRuns(isa))
+    return kernel.executable.launch(arguments, options);
+  return isa == Isa::Avx512Amx ? launchWithTiles(kernel, arguments)
+                               : launchEmulated(kernel, arguments);
 }
 
 } // namespace tessera::emulation

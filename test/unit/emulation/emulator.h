@@ -9,7 +9,8 @@
 // Runs kernels that were compiled for AArch64 on a host of another
 // architecture, under QEMU's user-mode emulation: the object is linked into a
 // library, and one emulated process (server.c) loads it, gets
-// the arrays, calls the stages and gives the arrays back.
+// the arrays, calls the stages and gives the arrays back. Code for tile
+// registers runs in this process (tiles.h).
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,9 +37,9 @@ std::vector<Isa> runnableIsas();
 /// empty if it can.
 std::string whyNotRunnable(Isa isa);
 
-/// Checks the arguments and runs the kernel under emulation. `control`, unless
-/// null, is the floating-point control register that the stages are called
-/// with, and receives what they left.
+/// Checks the arguments and runs code for AArch64 under emulation. `control`,
+/// unless null, is the floating-point control register that the stages are
+/// called with, and receives what they left.
 Result<void> launchEmulated(const CompiledKernel &kernel,
                             std::span<const Argument> arguments,
                             uint64_t *control = nullptr);

@@ -72,6 +72,16 @@ struct Subject {
 };
 std::ostream &operator<<(std::ostream &stream, const Subject &subject);
 
+/// Whether products are summed, for which levels may have instructions of their
+/// own.
+bool sumsProducts(const kernels::Operator &op);
+
+/// Whether the level is avx512 with instructions for sums of products of narrow
+/// elements, and nothing else: all other code is that of avx512.
+bool addsNarrowProducts(Isa isa);
+
+/// Every operator on every machine. A level whose code for an operator is that
+/// of another level is left out.
 std::vector<Subject> subjects(const std::vector<Machine> &machines);
 
 /// What is compiled, and the classes of values it is run with.
