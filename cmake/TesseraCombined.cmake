@@ -63,10 +63,11 @@ install(FILES
   ${PROJECT_BINARY_DIR}/TesseraConfigVersion.cmake
   DESTINATION ${packageDir})
 
-# tessera_use(target): link an in-tree executable against the shared library
-# and let it see the project's own headers.
+# tessera_use(target [PCH]): link an in-tree executable against the shared library
+# and let it see the project's own headers, with the precompiled header that the
+# target PCH owns.
 function(tessera_use target)
-  tessera_use_mlir(${target})
+  tessera_use_mlir(${target} ${ARGN})
   target_link_libraries(${target} PRIVATE tessera tessera_options
     fmt::fmt nlohmann_json::nlohmann_json)
   # What TableGen makes of the dialect.

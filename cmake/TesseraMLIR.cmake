@@ -7,7 +7,8 @@
 #
 # Defines `tessera_mlir`, what a library that uses MLIR links: the two shared
 # libraries, their headers as system headers, and nothing else of them.
-# `tessera_mlir_pch` owns the precompiled header that those libraries share.
+# `tessera_mlir_pch` owns the precompiled header that those libraries share;
+# what is compiled with other options has one of its own.
 #
 #===------------------------------------------------------------------------===#
 
@@ -37,19 +38,29 @@ target_include_directories(tessera_mlir SYSTEM INTERFACE
   ${LLVM_INSTALL_PREFIX}/include)
 target_link_libraries(tessera_mlir INTERFACE MLIR LLVM)
 
-if(TESSERA_PCH)
-  file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/mlir_pch.cpp CONTENT
-    "// The translation unit that owns the precompiled header.\n")
-  add_library(tessera_mlir_pch OBJECT ${PROJECT_BINARY_DIR}/mlir_pch.cpp)
-  target_link_libraries(tessera_mlir_pch PRIVATE tessera_options tessera_mlir)
-  target_precompile_headers(tessera_mlir_pch PRIVATE
-    ${PROJECT_SOURCE_DIR}/cmake/mlir_pch.h)
-  target_compile_options(tessera_mlir_pch PRIVATE
-    "SHELL:-Xclang -fno-pch-timestamp")
-endif()
+# tessera_add_pch(name OPTION...): the target that owns the precompiled header of
+# those that are compiled with these options.
+function(tessera_add_pch name)
+  if(TESSERA_PCH)
+    file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/mlir_pch.cpp CONTENT
+      "// The translation unit that owns the precompiled header.\n")
+    add_library(${name} OBJECT ${PROJECT_BINARY_DIR}/mlir_pch.cpp)
+    target_link_libraries(${name} PRIVATE tessera_options tessera_mlir)
+    target_precompile_headers(${name} PRIVATE
+      ${PROJECT_SOURCE_DIR}/cmake/mlir_pch.h)
+    target_compile_options(${name} PRIVATE
+      "SHELL:-Xclang -fno-pch-timestamp" ${ARGN})
+  endif()
+endfunction()
+tessera_add_pch(tessera_mlir_pch)
 
-# tessera_use_mlir(target): compile `target` against MLIR.
+# tessera_use_mlir(target [PCH]): compile `target` against MLIR, with the
+# precompiled header that the target PCH owns.
 function(tessera_use_mlir target)
+  set(pch tessera_mlir_pch)
+  if(ARGC GREATER 1)
+    set(pch ${ARGV1})
+  endif()
   get_target_property(type ${target} TYPE)
   if(type STREQUAL "EXECUTABLE")
     target_link_libraries(${target} PRIVATE tessera_mlir)
@@ -59,6 +70,6 @@ function(tessera_use_mlir target)
   if(TESSERA_PCH)
     target_compile_options(${target} PRIVATE
       "SHELL:-Xclang -fno-pch-timestamp")
-    target_precompile_headers(${target} REUSE_FROM tessera_mlir_pch)
+    target_precompile_headers(${target} REUSE_FROM ${pch})
   endif()
 endfunction()
