@@ -71,13 +71,15 @@ class Totals:
 
 
 class Progress:
-    """One line per suite; rewritten in place on a terminal, else a line every
-    thirty seconds."""
+    """One line per suite; rewritten in place on a terminal where no other suite
+    runs beside it, else a line every thirty seconds."""
 
-    def __init__(self, name):
+    lock = threading.Lock()
+
+    def __init__(self, name, alone=True):
         self.name = name
         self.start = self.shown = time.monotonic()
-        self.terminal = sys.stdout.isatty()
+        self.terminal = alone and sys.stdout.isatty()
 
     def update(self, text):
         now = time.monotonic()
@@ -92,6 +94,10 @@ class Progress:
             print(line, flush=True)
 
     def finish(self, totals):
+        with self.lock:
+            self.print_totals(totals)
+
+    def print_totals(self, totals):
         if self.terminal:
             print("\r\033[K", end="")
         seconds = time.monotonic() - self.start
@@ -216,8 +222,14 @@ class Shard:
         return totals
 
 
-def run_gtest(progress, program, sources, shards, timeout):
-    """Runs a GoogleTest program in `shards` processes side by side."""
+# Tests differ in length: more parts than processes keep all processes busy to
+# the end.
+PARTS_PER_PROCESS = 4
+
+
+def run_gtest(progress, program, sources, jobs, timeout):
+    """Runs a GoogleTest program in parts, `jobs` processes side by side."""
+    shards = 1 if jobs == 1 else jobs * PARTS_PER_PROCESS
     totals = Totals()
     if not program.exists():
         if any(next(folder.rglob("*.cpp"), None) for folder in sources):
@@ -239,12 +251,8 @@ def run_gtest(progress, program, sources, shards, timeout):
             {"GTEST_TOTAL_SHARDS": str(shards),
              "GTEST_SHARD_INDEX": str(index)})
 
-    threads = [threading.Thread(target=work, args=(index,))
-               for index in range(shards)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        list(pool.map(work, range(shards)))
     for run, status in zip(runs, statuses):
         # With fewer tests than processes one of them has nothing to do.
         if run.expected is None and status == 0 and shards > 1:
@@ -443,7 +451,7 @@ def main():
     core = [unit / name for name in ("support", "runtime", "target", "oracle",
                                      "math")]
     compiler = [folder for folder in unit.glob("*") if folder not in core]
-    shards = max(1, min(options.jobs, 8))
+    processes = max(1, min(options.jobs, 8))
     suites = {"layers": lambda progress: run_layers(progress, options),
               "bench": lambda progress: run_bench(progress, options)}
     if options.build:
@@ -453,7 +461,7 @@ def main():
             progress, binaries / "tessera_unit_tests_core", core, 1,
             options.timeout)
         suites["unit"] = lambda progress: run_gtest(
-            progress, binaries / "tessera_unit_tests", compiler, shards,
+            progress, binaries / "tessera_unit_tests", compiler, processes,
             options.timeout)
         suites["lit"] = lambda progress: run_lit(progress, options)
         suites["package"] = lambda progress: run_package(progress, options)
@@ -474,11 +482,22 @@ def main():
                          ", ".join(suites))
 
     totals = Totals()
-    for name in options.suite or [name for name in suites
-                                  if name not in on_request]:
-        progress = Progress(name)
+    chosen = options.suite or [name for name in suites
+                               if name not in on_request]
+
+    def run(name, alone=True):
+        progress = Progress(name, alone)
         result = suites[name](progress)
         progress.finish(result)
+        return result
+
+    # Suites of one process each run side by side, the others by themselves.
+    spread = [name for name in chosen if name in ("unit", "lit", "soak")]
+    single = [name for name in chosen if name not in spread]
+    alone = options.jobs == 1 or len(single) == 1
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        results = list(pool.map(lambda name: run(name, alone), single))
+    for result in results + [run(name) for name in spread]:
         totals.add(result)
     print(f"{totals.passed} passed, {totals.failed} failed, "
           f"{totals.skipped} skipped", flush=True)

@@ -7,9 +7,12 @@
 //
 // Kernels in blocks at extents around those of blocks, rows of a tile and
 // vectors: compiled code gives the interpreter's elements, in guarded memory of
-// either end, with programs at the edges apart or not.
+// either end, with programs at the edges apart or not. The suite takes a share
+// of the levels and forms of each case, the soak all of them.
 //
 //===----------------------------------------------------------------------===//
+
+#include "cases.h"
 
 #include "driver/program.h"
 #include "plan/plan_record.h"
@@ -74,9 +77,18 @@ Memory makeMemory(const std::vector<Array> &arrays, Edge edge) {
   return memory;
 }
 
-/// Runs the kernel on arrays, the last of which it writes.
-void agree(const Result<Program> &program, const std::vector<Array> &arrays,
-           const std::string &what) {
+/// The parameter is the share of levels and forms that is run: one in so many.
+class EdgesOfBlocks : public testing::TestWithParam<uint64_t> {
+protected:
+  void agree(const Result<Program> &program, const std::vector<Array> &arrays,
+             const std::string &what);
+};
+
+/// Runs the kernel on arrays, the last of which it writes, at one in `share` of
+/// the levels and forms of edges.
+void EdgesOfBlocks::agree(const Result<Program> &program,
+                          const std::vector<Array> &arrays,
+                          const std::string &what) {
   ASSERT_TRUE(program.ok()) << program.error().str();
   std::vector<Memory> expected;
   for (Edge edge : {Edge::End, Edge::Begin}) {
@@ -84,12 +96,15 @@ void agree(const Result<Program> &program, const std::vector<Array> &arrays,
     Result<void> strict = program->interpret(expected.back().arguments, {});
     ASSERT_TRUE(strict.ok()) << what << ": " << strict.error().str();
   }
+  uint64_t number = runtest::stableHash(what);
   for (Isa isa : hostIsas()) {
     // These differ from avx512 in products of narrow elements alone.
     if (isa == Isa::Avx512Vnni || isa == Isa::Avx512Bf16 ||
         isa == Isa::Avx512Amx)
       continue;
     for (Edges edges : {Edges::Apart, Edges::Checked}) {
+      if (number++ % GetParam() != 0)
+        continue;
       auto choices = std::make_shared<PlanChoices>();
       choices->edges[0] = edges;
       CompileRequest request;
@@ -122,7 +137,7 @@ void agree(const Result<Program> &program, const std::vector<Array> &arrays,
 constexpr int64_t lengths[] = {0,  1,  15, 16,  17,  63,  64,
                                65, 79, 80, 127, 128, 129, 200};
 
-TEST(Edges, ElementsInBlocks) {
+TEST_P(EdgesOfBlocks, ElementsInBlocks) {
   for (int64_t size : {64, 40}) {
     const bool isReversed = size == 40;
     Kernel scaled =
@@ -169,7 +184,7 @@ tile.kernel @neighbours(%x: !in, %z: !in, %y: !out) {
 )";
 
 // Neighbours lie outside at both ends, and another array is shorter.
-TEST(Edges, NeighboursAndShorterArrays) {
+TEST_P(EdgesOfBlocks, NeighboursAndShorterArrays) {
   for (int64_t n : lengths)
     for (int64_t shorter : {n, std::max<int64_t>(n - 70, 0)})
       agree(Program::fromText(neighbours, "k.mlir"),
@@ -178,7 +193,7 @@ TEST(Edges, NeighboursAndShorterArrays) {
 }
 
 // Where data decides which element is read, every program checks it.
-TEST(Edges, IndicesFromData) {
+TEST_P(EdgesOfBlocks, IndicesFromData) {
   Kernel taken = kernel(
       "taken", "x, ids, y",
       [](View<const float, 1> x, View<const int64_t, 1> ids, View<float, 1> y) {
@@ -207,7 +222,7 @@ Result<Program> product(Order order) {
       {});
 }
 
-TEST(Edges, Products) {
+TEST_P(EdgesOfBlocks, Products) {
   int number = 0;
   for (int64_t m : {0, 1, 2, 5, 6, 7, 63, 64, 65, 66, 71, 129})
     for (int64_t n : lengths) {
@@ -222,7 +237,7 @@ TEST(Edges, Products) {
     }
 }
 
-TEST(Edges, ProductsOfReversedArrays) {
+TEST_P(EdgesOfBlocks, ProductsOfReversedArrays) {
   for (int64_t m : {65, 127})
     for (int64_t n : {17, 65, 200})
       agree(product(Order::Unordered),
@@ -231,12 +246,15 @@ TEST(Edges, ProductsOfReversedArrays) {
 }
 
 // Long enough that an operand is copied first.
-TEST(Edges, PackedProducts) {
+TEST_P(EdgesOfBlocks, PackedProducts) {
   for (int64_t m : {65, 130})
     for (int64_t n : {1, 65, 81, 130})
       agree(product(Order::Unordered), {{{m, 400}}, {{400, n}}, {{m, n}}},
             "m = " + std::to_string(m) + ", n = " + std::to_string(n));
 }
+
+INSTANTIATE_TEST_SUITE_P(Share, EdgesOfBlocks, testing::Values(3));
+INSTANTIATE_TEST_SUITE_P(Soak, EdgesOfBlocks, testing::Values(1));
 
 } // namespace
 } // namespace tessera

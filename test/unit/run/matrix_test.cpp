@@ -14,6 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "cases.h"
+#include "test/unit/planned_machine.h"
 
 #include <algorithm>
 
@@ -118,6 +119,32 @@ TEST_P(MatrixSoak, AgreesWithTheOracle) {
     for (DType dtype : op().dtypes)
       if (!run(dims, dtype, all))
         return;
+}
+
+// What subjects() leaves out is run at avx512.
+TEST(MatrixLevels, NarrowProductsChangeNoOtherCode) {
+  int left = 0;
+  for (const kernels::Operator &op : kernels::operators()) {
+    if (sumsProducts(op))
+      continue;
+    ++left;
+    for (DType dtype : {DType::F32, DType::BF16}) {
+      if (std::find(op.dtypes.begin(), op.dtypes.end(), dtype) ==
+          op.dtypes.end())
+        continue;
+      auto objectAt = [&](Isa isa) {
+        session::RunRequest request = requestFor(
+            {&op, {session::Backend::Cpu, isa}}, smallDims(op), dtype);
+        request.machine = plannedMachine();
+        auto compiled = session::compileOperator(op, request);
+        EXPECT_TRUE(compiled.ok()) << compiled.error().str();
+        return compiled ? compiled->kernel.object : std::string();
+      };
+      EXPECT_TRUE(objectAt(Isa::Avx512) == objectAt(Isa::Avx512Amx))
+          << op.name << " of " << name(dtype);
+    }
+  }
+  EXPECT_GT(left, 20);
 }
 
 std::string subjectName(const testing::TestParamInfo<Subject> &info) {

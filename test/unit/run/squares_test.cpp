@@ -7,7 +7,8 @@
 //
 // Kernels whose arrays are adjacent along different dimensions: compiled code
 // gives the interpreter's elements over odd extents, types, layouts and plans,
-// in guarded memory of either end.
+// in guarded memory of either end. The suite takes a share of the levels and
+// plans of each case, the soak all of them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -96,11 +97,20 @@ struct Seen {
   int transposed = 0, others = 0;
 };
 
-/// Runs the kernel on arrays at every level of this host, with the plan of a
-/// search, the default one and others.
-void agree(const Result<Program> &program, const std::vector<Array> &arrays,
-           const std::string &what, Seen *seen = nullptr,
-           std::vector<PlanChoices> choices = {}) {
+/// The parameter is the share of levels and plans that is run: one in so many.
+class Squares : public testing::TestWithParam<uint64_t> {
+protected:
+  void agree(const Result<Program> &program, const std::vector<Array> &arrays,
+             const std::string &what, Seen *seen = nullptr,
+             std::vector<PlanChoices> choices = {});
+  template <typename T> void everyLayout(DType dtype, DType storage);
+};
+
+/// Runs the kernel on arrays at levels of this host, with the plan of a search,
+/// the default one and others: one in `share` of these pairs.
+void Squares::agree(const Result<Program> &program,
+                    const std::vector<Array> &arrays, const std::string &what,
+                    Seen *seen, std::vector<PlanChoices> choices) {
   ASSERT_TRUE(program.ok()) << program.error().str();
   choices.emplace_back();
   std::vector<Memory> expected;
@@ -109,12 +119,15 @@ void agree(const Result<Program> &program, const std::vector<Array> &arrays,
     Result<void> strict = program->interpret(expected.back().arguments, {});
     ASSERT_TRUE(strict.ok()) << what << ": " << strict.error().str();
   }
+  uint64_t number = runtest::stableHash(what);
   for (Isa isa : hostIsas()) {
     // These differ from avx512 in products of narrow elements alone.
     if (isa == Isa::Avx512Vnni || isa == Isa::Avx512Bf16 ||
         isa == Isa::Avx512Amx)
       continue;
     for (size_t plan = 0; plan <= choices.size(); ++plan) {
+      if (number++ % GetParam() != 0)
+        continue;
       CompileRequest request;
       request.isa = isa;
       request.validate = true;
@@ -155,7 +168,7 @@ std::string text(int64_t rows, int64_t cols) {
   return std::to_string(rows) + " x " + std::to_string(cols);
 }
 
-TEST(Squares, EveryExtent) {
+TEST_P(Squares, EveryExtent) {
   auto program = Program::fromKernel(turned<float>(), {});
   Seen seen;
   auto run = [&](int64_t rows, int64_t cols) {
@@ -173,7 +186,7 @@ TEST(Squares, EveryExtent) {
   EXPECT_GT(seen.transposed, 3 * seen.others);
 }
 
-template <typename T> void everyLayout(DType dtype, DType storage) {
+template <typename T> void Squares::everyLayout(DType dtype, DType storage) {
   auto program = Program::fromKernel(turned<T>(), {.storage = storage});
   constexpr Layout layouts[] = {Layout::RowMajor, Layout::ColumnMajor,
                                 Layout::Reversed, Layout::Padded};
@@ -187,7 +200,7 @@ template <typename T> void everyLayout(DType dtype, DType storage) {
     }
 }
 
-TEST(Squares, EveryTypeAndLayout) {
+TEST_P(Squares, EveryTypeAndLayout) {
   everyLayout<int8_t>(DType::I8, DType::F32);
   everyLayout<int16_t>(DType::I16, DType::F32);
   everyLayout<int32_t>(DType::I32, DType::F32);
@@ -200,7 +213,7 @@ TEST(Squares, EveryTypeAndLayout) {
 
 // Loads and stores of either orientation, values that vary along one dimension,
 // masks and fills, and a second result of the first kind.
-TEST(Squares, ConesOfBothOrientations) {
+TEST_P(Squares, ConesOfBothOrientations) {
   Kernel cone = kernel(
       "cone", "x, w, b, c, y, z",
       [](View<const float, 2> x, View<const float, 2> w, View<const float, 1> b,
@@ -231,7 +244,7 @@ TEST(Squares, ConesOfBothOrientations) {
 
 // Rows that are looked up lie side by side, whichever they are; what is kept
 // between loops is read along the other dimension.
-TEST(Squares, LookedUpRowsAndKeptValues) {
+TEST_P(Squares, LookedUpRowsAndKeptValues) {
   Kernel lookup = kernel(
       "lookup", "at, x, y",
       [](View<const int64_t, 1> at, View<const float, 2> x, View<float, 2> y) {
@@ -259,7 +272,7 @@ TEST(Squares, LookedUpRowsAndKeptValues) {
 }
 
 // A store may overwrite what the square is loaded from.
-TEST(Squares, InPlace) {
+TEST_P(Squares, InPlace) {
   Kernel sum = kernel("sum", "x, w, y, z",
                       [](View<const float, 2> x, View<const float, 2> w,
                          View<float, 2> y, View<float, 2> z) {
@@ -287,7 +300,7 @@ TEST(Squares, InPlace) {
   }
 }
 
-TEST(Squares, PinnedLanes) {
+TEST_P(Squares, PinnedLanes) {
   for (int64_t lanes : {2, 4, 16, 32, 64}) {
     if (lanes < getTarget(hostIsa()).lanes32() && hostRuns(Isa::Avx512))
       continue; // Fewer lanes than that level takes.
@@ -299,7 +312,7 @@ TEST(Squares, PinnedLanes) {
   }
 }
 
-TEST(Squares, BlocksThatHangOver) {
+TEST_P(Squares, BlocksThatHangOver) {
   Kernel blocked =
       kernel("blocked", "x, y", [](View<const float, 2> x, View<float, 2> y) {
         Dim rows = dim("rows", x.extent(0)), cols = dim("cols", x.extent(1));
@@ -317,7 +330,7 @@ TEST(Squares, BlocksThatHangOver) {
 }
 
 // In place, and with a dimension between the two.
-TEST(Squares, ThreeDimensions) {
+TEST_P(Squares, ThreeDimensions) {
   Kernel swapped =
       kernel("swapped", "x, y", [](View<const float, 3> x, View<float, 3> y) {
         Dim a = dim("a", x.extent(0)), b = dim("b", x.extent(1)),
@@ -330,7 +343,7 @@ TEST(Squares, ThreeDimensions) {
 }
 
 // Every form that a plan may have.
-TEST(Squares, AnyPlan) {
+TEST_P(Squares, AnyPlan) {
   auto program = Program::fromKernel(turned<float>(), {});
   for (auto [rows, cols] : {std::pair(37, 70), std::pair(6, 130)}) {
     CompileRequest request;
@@ -358,6 +371,9 @@ TEST(Squares, AnyPlan) {
           choices);
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Share, Squares, testing::Values(3));
+INSTANTIATE_TEST_SUITE_P(Soak, Squares, testing::Values(1));
 
 } // namespace
 

@@ -26,15 +26,18 @@ template <typename Visit> void forEachLine(std::string_view text, Visit visit) {
   }
 }
 
-/// Compiles twice: once for the texts, once for the time without them.
-template <typename Compile>
-Emitted emitWith(session::RunRequest request, Compile compile) {
-  Emitted result;
-  // Plans must not depend on the machine that tests them.
+/// Plans must not depend on the machine that tests them.
+void fixMachine(session::RunRequest &request) {
   if (!request.machine)
     request.machine = plannedMachine();
   if (request.threads == 0)
     request.threads = 1;
+}
+
+template <typename Compile>
+Emitted emitWith(session::RunRequest request, Compile compile) {
+  Emitted result;
+  fixMachine(request);
   for (const char *stage : {"tile", "loops", "llvm", "asm"})
     result.text[stage];
   request.stageText = [&](const char *stage, std::string text) {
@@ -67,6 +70,16 @@ Emitted emit(Program program, session::RunRequest request) {
   return emitWith(std::move(request), [&](const session::RunRequest &wanted) {
     return session::compileProgram(std::move(program), wanted);
   });
+}
+
+std::string objectOf(const kernels::Operator &op, session::RunRequest request) {
+  fixMachine(request);
+  Result<session::Compilation> compiled = session::compileOperator(op, request);
+  if (!compiled) {
+    ADD_FAILURE() << compiled.error().str();
+    return "";
+  }
+  return compiled->kernel.object;
 }
 
 std::vector<std::string> linesWith(std::string_view text,

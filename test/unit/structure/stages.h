@@ -41,6 +41,9 @@ struct Emitted {
 Emitted emit(const kernels::Operator &op, session::RunRequest request);
 Emitted emit(Program program, session::RunRequest request);
 
+/// The object alone, in half the time. A failure fails the test and gives none.
+std::string objectOf(const kernels::Operator &op, session::RunRequest request);
+
 /// The lines of a text that match a regular expression (ECMAScript), at most
 /// three; empty when none does.
 std::vector<std::string> linesWith(std::string_view text,
