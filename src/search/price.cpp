@@ -135,11 +135,12 @@ public:
     price.blockBytes = figure(blockAttribute);
     price.busyShare = figure(busyAttribute);
     function->walk([&](Operation *op) {
-      price.instructions += int64_t(countsOf(op).instructions);
+      price.instructions += int64_t(singleOf(op).counts.instructions);
       auto branch = dyn_cast<scf::IfOp>(op);
       if (branch && branch->hasAttr(usualAttr))
         branch.getElseRegion().walk([&](Operation *inner) {
-          price.rareInstructions += int64_t(countsOf(inner).instructions);
+          price.rareInstructions +=
+              int64_t(singleOf(inner).counts.instructions);
         });
     });
     // The loop over the programs is the one without constant bounds.
@@ -244,10 +245,27 @@ private:
            among(select.getTrueValue()) && among(select.getFalseValue());
   }
 
+  /// What is known of an operation by itself.
+  struct Single {
+    bool isFree = false;
+    Counts counts;
+  };
+
+  /// Found once for each operation.
+  const Single &singleOf(Operation *op) {
+    auto [known, isNew] = numbers.try_emplace(op, singles.size());
+    if (isNew) {
+      Single &single = singles.emplace_back();
+      single.isFree = isFree(op);
+      if (!single.isFree && op->getNumRegions() == 0)
+        single.counts = countsOf(op);
+    }
+    return singles[known->second];
+  }
+
+  /// Of one without regions that is not free.
   Counts countsOf(Operation *op) const {
     Counts counts;
-    if (isFree(op) || op->getNumRegions() > 0)
-      return counts;
     auto touch = [&](Type type, bool isLoad, bool isMasked) {
       double registers = std::max(1.0, registersOf(type));
       counts.instructions = registers;
@@ -468,6 +486,28 @@ private:
                      block.latency * share, block.exposed});
   }
 
+  /// The values from around an operation that its regions take.
+  const SmallVector<Value> &takenInside(Operation *op) {
+    auto [known, isNew] = taken.try_emplace(op);
+    if (!isNew)
+      return known->second;
+    llvm::SetVector<Value> values;
+    for (Region &region : op->getRegions())
+      for (mlir::Block &block : region) {
+        auto take = [&](ValueRange operands) {
+          for (Value operand : operands)
+            if (operand.getParentBlock() != &block)
+              values.insert(operand);
+        };
+        for (Operation &inner : block) {
+          take(inner.getOperands());
+          if (inner.getNumRegions() > 0)
+            take(takenInside(&inner));
+        }
+      }
+    return taken[op] = values.takeVector();
+  }
+
   Block priceBlock(mlir::Block &block) {
     Block result;
     // When values are ready after the begin of the block, and after its carried
@@ -487,13 +527,14 @@ private:
         if (auto found = since.find(operand); found != since.end())
           carried = std::max(carried.value_or(0), found->second);
       };
+      // What else stands in another block is known before this one.
       if (op.getNumRegions() > 0)
-        op.walk([&](Operation *inner) {
-          for (Value operand : inner->getOperands())
+        for (Value operand : takenInside(&op))
+          if (operand.getParentBlock() == &block)
             need(operand);
-        });
       for (Value operand : op.getOperands())
-        need(operand);
+        if (operand.getParentBlock() == &block)
+          need(operand);
       if (isa<scf::YieldOp>(op)) {
         if (isLoop && carried)
           result.recurrence = std::max(result.recurrence, *carried);
@@ -511,8 +552,7 @@ private:
       } else if (auto branch = dyn_cast<scf::IfOp>(op)) {
         latency = addBranch(branch, result);
       } else {
-        const bool isNothing = isFree(&op);
-        Counts counts = isNothing ? Counts() : countsOf(&op);
+        const Single &single = singleOf(&op);
         // What does not change in a loop is computed before it.
         bool moves = isLoop &&
                      llvm::all_of(op.getOperands(),
@@ -523,12 +563,14 @@ private:
                      isMemoryEffectFree(&op);
         if (moves) {
           invariant.insert(op.result_begin(), op.result_end());
-          result.hoisted.add(counts);
+          result.hoisted.add(single.counts);
           continue;
         }
-        result.counts.add(counts);
-        latency = isNothing ? 0 : latencyOf(&op);
-        result.latencies += latency;
+        if (!single.isFree) {
+          result.counts.add(single.counts);
+          latency = latencyOf(&op);
+          result.latencies += latency;
+        }
       }
       for (Value value : op.getResults()) {
         ready[value] = start + latency;
@@ -661,6 +703,10 @@ private:
   /// Of the narrowest vectors.
   const CoreCosts &narrow;
   std::map<int64_t, double> nestCycles;
+  /// Of operations that were looked at, by number; what their regions take.
+  std::vector<Single> singles;
+  llvm::DenseMap<Operation *, size_t> numbers;
+  llvm::DenseMap<Operation *, SmallVector<Value>> taken;
   /// Iterations of the longest loop over blocks.
   double blocks = 1;
   /// By what it counts in nestCycles.

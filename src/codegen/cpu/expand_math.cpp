@@ -10,6 +10,7 @@
 #include "codegen/cpu/vector_math.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -21,6 +22,26 @@ namespace tessera {
 
 namespace {
 
+/// The constants of one function, each emitted once, at its begin.
+class ConstantPool {
+public:
+  explicit ConstantPool(func::FuncOp function) : function(function) {}
+
+  Value get(OpBuilder &b, Location loc, TypedAttr attribute) {
+    Value &known = constants[attribute];
+    if (known)
+      return known;
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(&function.front());
+    return known = b.create<arith::ConstantOp>(loc, attribute);
+  }
+
+  func::FuncOp function;
+
+private:
+  llvm::DenseMap<Attribute, Value> constants;
+};
+
 /// The builder of vector_math_support.h that emits arith ops on the type of
 /// one operand.
 class EmittingBuilder {
@@ -29,9 +50,9 @@ public:
   using Int = mlir::Value;
   using Mask = mlir::Value;
 
-  EmittingBuilder(OpBuilder &builder, Location loc, Type type,
-                  const Target &target)
-      : b(builder), loc(loc), type(type), target(target) {
+  EmittingBuilder(OpBuilder &builder, ConstantPool &constants, Location loc,
+                  Type type, const Target &target)
+      : b(builder), constants(constants), loc(loc), type(type), target(target) {
     Type element = getElementTypeOrSelf(type);
     Type integer = b.getIntegerType(element.getIntOrFloatBitWidth());
     auto vector = dyn_cast<VectorType>(type);
@@ -147,9 +168,9 @@ private:
   }
   Value constant(Type shape, Attribute element) {
     if (auto vector = dyn_cast<VectorType>(shape))
-      return b.create<arith::ConstantOp>(
-          loc, DenseElementsAttr::get(vector, ArrayRef<Attribute>(element)));
-    return b.create<arith::ConstantOp>(loc, cast<TypedAttr>(element));
+      return constants.get(
+          b, loc, DenseElementsAttr::get(vector, ArrayRef<Attribute>(element)));
+    return constants.get(b, loc, cast<TypedAttr>(element));
   }
   Value zeroIndex() {
     return b.create<LLVM::ConstantOp>(loc, b.getI32Type(), 0);
@@ -187,6 +208,7 @@ private:
   }
 
   OpBuilder &b;
+  ConstantPool &constants;
   Location loc;
   Type type, intType;
   int64_t lanes;
@@ -235,10 +257,16 @@ void expandMath(ModuleOp module, const Target &target, tile::Tier tier) {
       functions.push_back(op);
   });
   OpBuilder builder(module.getContext());
+  std::optional<ConstantPool> constants;
   for (Operation *op : functions) {
+    // One function comes after another.
+    if (auto function = op->getParentOfType<func::FuncOp>();
+        !constants || constants->function != function)
+      constants.emplace(function);
     builder.setInsertionPoint(op);
     Value x = op->getOperand(0);
-    EmittingBuilder emitting(builder, op->getLoc(), x.getType(), target);
+    EmittingBuilder emitting(builder, *constants, op->getLoc(), x.getType(),
+                             target);
     Value result = getElementTypeOrSelf(x.getType()).isF32()
                        ? vmath::evaluate<vmath::F32>(emitting, *functionOf(op),
                                                      x, accuracy)

@@ -27,7 +27,7 @@ void Realizer::begin(Value dataArray, Value strides, Value scalarSlots,
   scalarArray = scalarSlots;
   scratch = scratchMemory;
   // A marker that entry code is inserted before; it folds away.
-  entryEnd = emit.integer(b.getI64Type(), 0).getDefiningOp();
+  entryEnd = b.create<arith::ConstantOp>(emit.loc, b.getI64IntegerAttr(0));
 }
 
 Value Realizer::viewPointer(BlockArgument view) {

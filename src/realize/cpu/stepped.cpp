@@ -61,9 +61,8 @@ Value NestEmitter::loadStepped(const Access &access, const Address &at,
     SmallVector<bool> wanted;
     for (int64_t lane = 0; lane < lanes; ++lane)
       wanted.push_back((first + lane) % length == 0);
-    Value mine = b.create<arith::ConstantOp>(
-        emit.loc, DenseElementsAttr::get(
-                      VectorType::get({lanes}, b.getI1Type()), wanted));
+    Value mine = emit.constant(DenseElementsAttr::get(
+        VectorType::get({lanes}, b.getI1Type()), wanted));
     if (at.stepLimit >= 0) {
       Value index = emit.add(emit.splat(emit.toI64(at.stepPosition), lanes),
                              emit.add(emit.laneNumbers(lanes),

@@ -39,30 +39,40 @@ int64_t storageBytes(Type storage) {
 // Constants
 //===----------------------------------------------------------------------===//
 
-static Value constant(OpBuilder &b, Location loc, Type type,
-                      Attribute element) {
+Value VectorEmitter::constant(TypedAttr attribute) {
+  Value &known = constants[attribute];
+  if (known)
+    return known;
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(entry);
+  known = b.create<arith::ConstantOp>(loc, attribute);
+  return known;
+}
+
+Value VectorEmitter::constant(Type type, Attribute element) {
   if (auto vector = dyn_cast<VectorType>(type))
-    return b.create<arith::ConstantOp>(
-        loc, DenseElementsAttr::get(vector, ArrayRef<Attribute>(element)));
-  return b.create<arith::ConstantOp>(loc, cast<TypedAttr>(element));
+    return constant(
+        DenseElementsAttr::get(vector, ArrayRef<Attribute>(element)));
+  return constant(cast<TypedAttr>(element));
 }
 
 Value VectorEmitter::integer(Type type, int64_t value) {
-  return constant(b, loc, type,
-                  b.getIntegerAttr(getElementTypeOrSelf(type), value));
+  Value &known = integers[{type, value}];
+  if (!known)
+    known = constant(type, b.getIntegerAttr(getElementTypeOrSelf(type), value));
+  return known;
 }
 
 Value VectorEmitter::floating(Type type, double value) {
-  return constant(b, loc, type,
-                  b.getFloatAttr(getElementTypeOrSelf(type), value));
+  return constant(type, b.getFloatAttr(getElementTypeOrSelf(type), value));
 }
 
 Value VectorEmitter::zero(Type type) {
-  return constant(b, loc, type, b.getZeroAttr(getElementTypeOrSelf(type)));
+  return constant(type, b.getZeroAttr(getElementTypeOrSelf(type)));
 }
 
 Value VectorEmitter::index(int64_t value) {
-  return b.create<arith::ConstantIndexOp>(loc, value);
+  return integer(b.getIndexType(), value);
 }
 
 Value VectorEmitter::boolean(int64_t lanes, bool value) {
@@ -75,8 +85,7 @@ Value VectorEmitter::laneNumbers(int64_t lanes) {
   SmallVector<int64_t> numbers(lanes);
   for (int64_t lane = 0; lane < lanes; ++lane)
     numbers[lane] = lane;
-  return b.create<arith::ConstantOp>(
-      loc,
+  return constant(
       DenseElementsAttr::get(cast<VectorType>(laneType(b.getI64Type(), lanes)),
                              ArrayRef<int64_t>(numbers)));
 }
@@ -87,9 +96,8 @@ Value VectorEmitter::prefixMask(Value count, int64_t lanes) {
     SmallVector<bool> bits(lanes);
     for (int64_t lane = 0; lane < lanes; ++lane)
       bits[lane] = lane < known.getSExtValue();
-    return b.create<arith::ConstantOp>(
-        loc, DenseElementsAttr::get(VectorType::get({lanes}, b.getI1Type()),
-                                    ArrayRef<bool>(bits)));
+    return constant(DenseElementsAttr::get(
+        VectorType::get({lanes}, b.getI1Type()), ArrayRef<bool>(bits)));
   }
   return compare(arith::CmpIPredicate::slt, laneNumbers(lanes),
                  splat(toI64(count), lanes));
@@ -106,11 +114,11 @@ Value VectorEmitter::splat(Value value, int64_t lanes) {
     value = toI64(value);
   Attribute scalar;
   if (matchPattern(value, m_Constant(&scalar)))
-    return constant(b, loc, laneType(value.getType(), lanes), scalar);
+    return constant(laneType(value.getType(), lanes), scalar);
   Type type = laneType(value.getType(), lanes);
   Value poison = b.create<LLVM::PoisonOp>(loc, type);
-  Value first = b.create<LLVM::InsertElementOp>(
-      loc, poison, value, b.create<LLVM::ConstantOp>(loc, b.getI32Type(), 0));
+  Value first = b.create<LLVM::InsertElementOp>(loc, poison, value,
+                                                integer(b.getI32Type(), 0));
   return shuffle(first, SmallVector<int32_t>(lanes, 0));
 }
 
@@ -135,8 +143,8 @@ Value VectorEmitter::shuffle(Value first, Value second,
 Value VectorEmitter::extract(Value vector, int64_t lane) {
   if (!isa<VectorType>(vector.getType()))
     return vector;
-  return b.create<LLVM::ExtractElementOp>(
-      loc, vector, b.create<LLVM::ConstantOp>(loc, b.getI32Type(), lane));
+  return b.create<LLVM::ExtractElementOp>(loc, vector,
+                                          integer(b.getI32Type(), lane));
 }
 
 Value VectorEmitter::bitcast(Value value, Type element) {
@@ -213,7 +221,7 @@ Value VectorEmitter::add(Value x, Value y) {
     return b.createOrFold<arith::AddIOp>(loc, x, y);
   std::optional<int64_t> left = numberOf(x), right = numberOf(y);
   if (left && right)
-    return b.createOrFold<arith::AddIOp>(loc, x, y);
+    return integer(x.getType(), int64_t(uint64_t(*left) + uint64_t(*right)));
   if (left == 0)
     return y;
   if (right == 0)
@@ -226,7 +234,8 @@ Value VectorEmitter::mul(Value x, Value y) {
     return b.createOrFold<arith::MulIOp>(loc, x, y);
   std::optional<int64_t> left = numberOf(x), right = numberOf(y);
   if ((left && right) || left == 0 || right == 0)
-    return b.createOrFold<arith::MulIOp>(loc, x, y);
+    return integer(x.getType(), int64_t(uint64_t(left.value_or(0)) *
+                                        uint64_t(right.value_or(0))));
   if (left == 1)
     return y;
   if (right == 1)
@@ -284,8 +293,7 @@ Value VectorEmitter::slice(Value vector, int64_t first, int64_t count) {
                           constant.value_begin<Attribute>() + first + count))
       lanes.push_back(lane);
     auto type = VectorType::get({count}, elementOf(vector));
-    return b.create<arith::ConstantOp>(loc,
-                                       DenseElementsAttr::get(type, lanes));
+    return this->constant(DenseElementsAttr::get(type, lanes));
   }
   if (auto both = vector.getDefiningOp<arith::AndIOp>())
     return b.createOrFold<arith::AndIOp>(loc,

@@ -31,15 +31,18 @@ mlir::Type elementOf(mlir::Value value);
 
 class VectorEmitter {
 public:
+  /// For the function that the builder is at the begin of.
   VectorEmitter(mlir::OpBuilder &builder, mlir::Location loc,
                 const Target &target)
-      : b(builder), loc(loc), target(target) {}
+      : b(builder), loc(loc), target(target),
+        entry(builder.getInsertionBlock()) {}
 
   mlir::OpBuilder &b;
   mlir::Location loc;
   const Target &target;
 
-  // Constants: `type` is a scalar or vector type.
+  // Constants: `type` is a scalar or vector type. Each is emitted once, at the
+  // begin of the function.
   mlir::Value integer(mlir::Type type, int64_t value);
   mlir::Value floating(mlir::Type type, double value);
   mlir::Value zero(mlir::Type type);
@@ -107,7 +110,11 @@ public:
   mlir::Value widen(mlir::Value loaded, mlir::Type storage);
   mlir::Value narrow(mlir::Value value, mlir::Type storage);
 
+  /// A constant of any form.
+  mlir::Value constant(mlir::TypedAttr attribute);
+
 private:
+  mlir::Value constant(mlir::Type type, mlir::Attribute element);
   /// Lanes of `element` that fill one vector register.
   int64_t registerLanes(mlir::Type element) const;
   mlir::Value slice(mlir::Value vector, int64_t first, int64_t count);
@@ -120,6 +127,13 @@ private:
                               unsigned mantissaBits, bool hasInfinity);
   mlir::Value narrowSmallFloat(mlir::Value value, unsigned exponentBits,
                                unsigned mantissaBits, bool hasInfinity);
+
+  /// The first block of the function, where constants are.
+  mlir::Block *entry;
+  /// What has been emitted; of integers also by type and number, which spares
+  /// making the attribute.
+  llvm::DenseMap<mlir::Attribute, mlir::Value> constants;
+  llvm::DenseMap<std::pair<mlir::Type, int64_t>, mlir::Value> integers;
 };
 
 /// The bytes of a cache line, which one prefetch brings.

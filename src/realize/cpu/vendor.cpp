@@ -28,11 +28,10 @@ public:
                 tile::KernelOp kernel, const Target &target,
                 std::vector<Error> &checks)
       : module(module), body(body), call(call), kernel(kernel),
-        b(kernel.getContext()), emit(b, kernel.getLoc(), target),
-        checks(checks) {}
+        b(OpBuilder::atBlockBegin(&body.front())),
+        emit(b, kernel.getLoc(), target), checks(checks) {}
 
   void run() {
-    b.setInsertionPointToStart(&body.front());
     const Matrix a = read(call.a), bMatrix = read(call.b), c = read(call.c);
     Value status = integer(32, 0);
     for (const auto &[matrix, planned] :
