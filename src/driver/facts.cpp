@@ -177,6 +177,7 @@ SummationPlan summationOf(const Plan &plan) {
   for (const StagePlan &stage : plan.stages)
     for (const NestPlan &nest : stage.nests) {
       StringRef roots = nest.roots;
+      const auto [first, last] = stage.order.splitNests;
       if (!roots.contains("reduce add") && !roots.contains("reduce custom") &&
           !roots.contains("contract") && !roots.contains("scan"))
         continue;
@@ -195,9 +196,11 @@ SummationPlan summationOf(const Plan &plan) {
         continue;
       }
       // The vectors that do not fill an iteration and the tail go to the first
-      // partial sum of each lane.
+      // partial sum of each lane; parts are added up one after another.
       int64_t tail = nest.tail == TailForm::Scalar ? nest.lanes : 1;
-      take(nest.partials, nest.unroll + tail);
+      const bool isShared = nest.id >= first && nest.id <= last;
+      take(nest.partials,
+           nest.unroll + tail + (isShared ? stage.order.splits - 1 : 0));
     }
   SummationPlan sums = result.value_or(SummationPlan());
   for (const StagePlan &stage : plan.stages)

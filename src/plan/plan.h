@@ -140,9 +140,10 @@ std::map<int64_t, NestPrefetches> findPrefetches(tile::ParallelOp grid,
 GridPlan planGrid(tile::ParallelOp grid, size_t number,
                   const std::vector<Step> &steps, const Planning &planning);
 
-/// The reduction of a grid's programs that several programs may share: a fold
-/// or a contraction in any order at the top level of the program, before which
-/// nothing is written, so that what precedes it can be done by each of them.
+/// The reduction of a grid's programs that several programs may share: a fold,
+/// or loops of contractions or reductions, in any order at the top level of the
+/// program, before which nothing is written, so that what precedes it can be
+/// done by each of them.
 struct SplitSite {
   mlir::Operation *op = nullptr;
   /// The dimension that is cut; its extent, unless data decides it.
@@ -157,8 +158,8 @@ std::optional<SplitSite> findSplit(tile::ParallelOp grid,
                                    const std::vector<Step> &steps,
                                    const Planning &planning, std::string &why);
 
-/// How many coordinates all parts but the last one of a contraction have, and
-/// the last one. std::nullopt where the last one would have none.
+/// How many coordinates all parts but the last one of such loops have, and the
+/// last one. std::nullopt where the last one would have none.
 std::optional<std::pair<int64_t, int64_t>> sharesOf(int64_t extent,
                                                     int64_t splits);
 

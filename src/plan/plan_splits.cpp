@@ -27,7 +27,7 @@ namespace {
 
 /// Parts are given to programs, of which there are few: more is no use.
 constexpr int64_t mostParts = 256;
-/// Parts of contractions begin at multiples of this, as vectors do, where that
+/// Parts of loops begin at multiples of this, as vectors do, where that
 /// leaves the last part enough.
 constexpr int64_t shareUnit = 16, enough = 64;
 
@@ -82,6 +82,13 @@ int64_t bytesOf(ValueRange results, const DimTable &table) {
   return bytes;
 }
 
+/// What the operation of a site is called in messages.
+const char *nameOf(Operation *op) {
+  return isa<tile::FoldOp>(op)     ? "fold"
+         : isa<tile::ReduceOp>(op) ? "reduction"
+                                   : "contraction";
+}
+
 class SiteFinder {
 public:
   explicit SiteFinder(const Planning &planning)
@@ -89,15 +96,15 @@ public:
 
   std::optional<SplitSite> run(const std::vector<Step> &steps,
                                std::string &why) {
-    why = "the program has no fold and no contraction in any order that "
-          "nothing is written before";
+    why = "the program has no fold, contraction or reduction in any order "
+          "that nothing is written before";
     double most = 0;
     std::optional<SplitSite> best;
     for (const Step &step : steps) {
       Operation *op = step.immediate ? step.immediate : step.phase.roots[0].op;
       std::optional<SplitSite> site = step.immediate
                                           ? foldAt(step.immediate, why)
-                                          : contractionAt(step.phase, why);
+                                          : loopsAt(step.phase, why);
       if (double work = site ? workOf(op, table) : 0; work > most) {
         best = site;
         most = work;
@@ -138,16 +145,29 @@ private:
     return site;
   }
 
-  std::optional<SplitSite> contractionAt(const Phase &phase, std::string &why) {
-    SmallVector<Value> results;
-    for (const Root &root : phase.roots) {
-      auto contract = dyn_cast_or_null<tile::ContractOp>(root.op);
-      if (root.kind != Root::Kind::Contract ||
-          contract.getOrder() != tile::Order::Unordered ||
-          !isa<RankedTensorType>(contract.getType()))
-        return std::nullopt;
-      results.push_back(contract.getResult());
+  /// Whether parts of what a root of loops computes can be combined by name.
+  static bool hasParts(const Root &root) {
+    if (root.kind == Root::Kind::Contract) {
+      auto contract = cast<tile::ContractOp>(root.op);
+      return contract.getOrder() == tile::Order::Unordered &&
+             isa<RankedTensorType>(contract.getType());
     }
+    if (root.kind != Root::Kind::Reduce)
+      return false;
+    auto reduce = cast<tile::ReduceOp>(root.op);
+    return reduce.getOrder() == tile::Order::Unordered &&
+           reduce.getCombiner() != tile::Combiner::Custom;
+  }
+
+  /// Contractions or reductions that share their loops.
+  std::optional<SplitSite> loopsAt(const Phase &phase, std::string &why) {
+    // Joined reductions need what all elements give for their second loop, and
+    // what is kept beside a reduction would be there in parts.
+    if (phase.join || !llvm::all_of(phase.roots, hasParts))
+      return std::nullopt;
+    SmallVector<Value> results;
+    for (const Root &root : phase.roots)
+      llvm::append_range(results, root.op->getResults());
     SplitSite site;
     site.op = phase.roots[0].op;
     for (StringAttr dim : phase.reduced)
@@ -161,7 +181,8 @@ private:
     site.most = std::min(*site.extent, mostParts);
     if (site.most >= 2)
       return site;
-    why = "the contraction over '" + site.dim.str() + "' has too few elements";
+    why = std::string("the ") + nameOf(site.op) + " over '" + site.dim.str() +
+          "' has too few elements";
     return std::nullopt;
   }
 
@@ -236,8 +257,7 @@ void planSplits(tile::ParallelOp grid, size_t number,
   plan.splits = chosen->second;
   plan.reasons.push_back(
       {"grid.splits", std::to_string(plan.splits) + " programs share the " +
-                          (isFold ? "fold" : "contraction") + " over '" +
-                          plan.splitDim +
+                          nameOf(site->op) + " over '" + plan.splitDim +
                           "' of each: there are fewer programs than threads"});
 }
 

@@ -258,12 +258,12 @@ private:
   llvm::SmallVector<PartValue> layOutPart(mlir::ValueRange results);
   void runFoldPart(tile::FoldOp op, mlir::Value split,
                    llvm::ArrayRef<PartValue> values, mlir::Value place);
-  void runContractionPart(const Phase &phase, const SplitSite &site,
-                          mlir::Value split, llvm::ArrayRef<PartValue> values,
-                          mlir::Value place);
+  void runLoopsPart(const Phase &phase, const SplitSite &site,
+                    mlir::Value split, llvm::ArrayRef<PartValue> values,
+                    mlir::Value place);
   void combineFolds(tile::FoldOp op, llvm::ArrayRef<PartValue> values,
                     mlir::Value places);
-  void addParts(llvm::ArrayRef<PartValue> values, mlir::Value places);
+  void combineParts(llvm::ArrayRef<PartValue> values, mlir::Value places);
   /// The memory that all programs of a launch share.
   mlir::Value workspace();
   NestPlan plannedNest(const Phase &phase);

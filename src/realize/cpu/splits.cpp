@@ -21,6 +21,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "realize/cpu/elementwise.h"
 #include "realize/cpu/realize.h"
 #include "realize/cpu/realizer.h"
 
@@ -105,7 +106,7 @@ void Realizer::runSharedProgram(tile::ParallelOp op, Value number,
   if (fold)
     runFoldPart(fold, split, values, place);
   else
-    runContractionPart(step->phase, *site, split, values, place);
+    runLoopsPart(step->phase, *site, split, values, place);
 
   // The last one to come.
   Type i32 = b.getI32Type();
@@ -124,7 +125,7 @@ void Realizer::runSharedProgram(tile::ParallelOp op, Value number,
   if (fold)
     combineFolds(fold, values, places);
   else
-    addParts(values, places);
+    combineParts(values, places);
   if (!fold && !step->phase.epilogue.empty()) {
     Phase next;
     next.roots = step->phase.epilogue;
@@ -221,24 +222,30 @@ void Realizer::combineFolds(tile::FoldOp op, ArrayRef<PartValue> values,
   }
 }
 
-/// The contractions of a phase over one share; the last one may be shorter.
-void Realizer::runContractionPart(const Phase &phase, const SplitSite &site,
-                                  Value split, ArrayRef<PartValue> values,
-                                  Value place) {
+/// The contractions or reductions of a phase over one share; the last one may
+/// be shorter.
+void Realizer::runLoopsPart(const Phase &phase, const SplitSite &site,
+                            Value split, ArrayRef<PartValue> values,
+                            Value place) {
   Phase part = phase;
   part.epilogue.clear();
   part.keepsResult = true;
   const auto [most, least] = *sharesOf(*site.extent, plan.order.splits);
   Value begin = emit.mul(split, emit.index(most));
-  for (const PartValue &value : values) {
-    TileBuffer buffer = value.buffer;
-    buffer.pointer = at(emit, place, value.offset);
-    wanted[value.result] = buffer;
-  }
+  for (const PartValue &value : values)
+    if (isTile(value.result)) {
+      TileBuffer buffer = value.buffer;
+      buffer.pointer = at(emit, place, value.offset);
+      wanted[value.result] = buffer;
+    }
   auto run = [&](int64_t extent) {
     share = Share{site.dim, begin, extent};
     runPhase(part);
     share.reset();
+    for (const PartValue &value : values)
+      if (!isTile(value.result))
+        emit.store(scalar(value.result), at(emit, place, value.offset),
+                   value.result.getType(), Value());
   };
   if (most == least) {
     run(most);
@@ -270,55 +277,75 @@ void Realizer::runContractionPart(const Phase &phase, const SplitSite &site,
     wanted.erase(value.result);
 }
 
-/// Adds the parts of contractions, and what these add to, in the first part's
-/// place. All have one layout; what lies behind their elements is added, too.
-void Realizer::addParts(ArrayRef<PartValue> values, Value places) {
+/// How two parts of a result become one.
+static Value combined(VectorEmitter &emit, Value result, Value x, Value y) {
+  auto reduce = dyn_cast<tile::ReduceOp>(result.getDefiningOp());
+  return emitCombine(emit, reduce ? reduce.getCombiner() : tile::Combiner::Add,
+                     x, y);
+}
+
+/// Combines the parts of contractions, and what these add to, or of reductions,
+/// in the first part's place. All have one layout; what lies behind their
+/// elements is combined, too.
+void Realizer::combineParts(ArrayRef<PartValue> values, Value places) {
+  // In order of the parts, from the first one on.
+  auto combineAll = [&](Value result, Value first,
+                        llvm::function_ref<Value(Value distance)> load) {
+    auto loop = b.create<scf::ForOp>(emit.loc, emit.index(1),
+                                     emit.index(plan.order.splits),
+                                     emit.index(1), first);
+    OpBuilder::InsertionGuard inner(b);
+    b.setInsertionPointToEnd(loop.getBody());
+    Value part = load(emit.mul(loop.getInductionVar(), emit.index(partBytes)));
+    b.create<scf::YieldOp>(
+        emit.loc, combined(emit, result, loop.getRegionIterArg(0), part));
+    return loop.getResult(0);
+  };
   for (const PartValue &value : values) {
-    TileBuffer sum = value.buffer;
-    sum.pointer = at(emit, places, value.offset);
-    auto contract = cast<tile::ContractOp>(value.result.getDefiningOp());
+    Value place = at(emit, places, value.offset);
+    if (!isTile(value.result)) {
+      auto loadAt = [&](Value distance) {
+        return emit.load(emit.offsetPointer(place, b.getI8Type(), distance),
+                         value.result.getType(), 1, Value());
+      };
+      setScalar(value.result,
+                combineAll(value.result, loadAt(emit.index(0)), loadAt));
+      continue;
+    }
+    TileBuffer whole = value.buffer;
+    whole.pointer = place;
     Value added;
-    if (contract.getAcc()) {
+    if (auto contract =
+            dyn_cast<tile::ContractOp>(value.result.getDefiningOp());
+        contract && contract.getAcc()) {
       TileBuffer buffer = allocate(value.result.getType(), "result", contract);
       materializeInto(contract.getAcc(), buffer);
       added = buffer.pointer;
     }
     // Whole lines, one after another.
-    const int64_t lanes = cacheLine / storageBytes(sum.element);
-    auto line = b.create<scf::ForOp>(
-        emit.loc, emit.index(0), emit.index(sum.bytes), emit.index(cacheLine));
+    const int64_t lanes = cacheLine / storageBytes(whole.element);
+    auto line =
+        b.create<scf::ForOp>(emit.loc, emit.index(0), emit.index(whole.bytes),
+                             emit.index(cacheLine));
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPoint(line.getBody()->getTerminator());
     auto loadFrom = [&](Value pointer) {
       return emit.load(
           emit.offsetPointer(pointer, b.getI8Type(), line.getInductionVar()),
-          sum.element, lanes, Value());
+          whole.element, lanes, Value());
     };
-    Value first = loadFrom(sum.pointer);
-    auto plus = [&](Value x, Value y) -> Value {
-      if (isa<FloatType>(sum.element))
-        return b.create<arith::AddFOp>(emit.loc, x, y);
-      return emit.add(x, y);
-    };
+    Value first = loadFrom(whole.pointer);
     if (added)
-      first = plus(loadFrom(added), first);
-    auto loop = b.create<scf::ForOp>(emit.loc, emit.index(1),
-                                     emit.index(plan.order.splits),
-                                     emit.index(1), first);
-    {
-      OpBuilder::InsertionGuard inner(b);
-      b.setInsertionPointToEnd(loop.getBody());
-      Value other = emit.offsetPointer(
-          sum.pointer, b.getI8Type(),
-          emit.mul(loop.getInductionVar(), emit.index(partBytes)));
-      b.create<scf::YieldOp>(emit.loc,
-                             plus(loop.getRegionIterArg(0), loadFrom(other)));
-    }
-    emit.store(
-        loop.getResult(0),
-        emit.offsetPointer(sum.pointer, b.getI8Type(), line.getInductionVar()),
-        sum.element, Value());
-    setBuffer(value.result, sum);
+      first = combined(emit, value.result, loadFrom(added), first);
+    Value all = combineAll(value.result, first, [&](Value distance) {
+      return loadFrom(
+          emit.offsetPointer(whole.pointer, b.getI8Type(), distance));
+    });
+    emit.store(all,
+               emit.offsetPointer(whole.pointer, b.getI8Type(),
+                                  line.getInductionVar()),
+               whole.element, Value());
+    setBuffer(value.result, whole);
   }
 }
 

@@ -146,12 +146,22 @@ TEST(PlanDecisions, SharedReductionsAreADecision) {
                         "every part of 'k' would have elements"));
   EXPECT_THAT(refusal("230"), HasSubstr("found 230, expected 1 to 256"));
   EXPECT_THAT(refusal("0"), HasSubstr("splits: found 0"));
-  Result<Made> rows =
-      make("softmax", softmaxDims, withField(softmaxPlan(), "splits", "2"));
-  ASSERT_FALSE(rows);
-  EXPECT_THAT(
-      rows.error().message,
-      HasSubstr("splits: found 2, expected 1: the program has no fold"));
+  // The maximum, with nests after it of their own.
+  const std::string whole = softmaxPlan();
+  Result<Made> rows = make(
+      "softmax", softmaxDims,
+      withField(whole.substr(0, whole.find(",\n      \"nests\"")) + "\n}]}",
+                "splits", "2"));
+  ASSERT_TRUE(rows) << rows.error().str();
+  EXPECT_THAT(rows->summary, HasSubstr("2 splits of"));
+  Result<Made> copied = make("copy", softmaxDims);
+  ASSERT_TRUE(copied) << copied.error().str();
+  Result<Made> refused =
+      make("copy", softmaxDims, withField(copied->text, "splits", "2"));
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message,
+              HasSubstr("splits: found 2, expected 1: the program has no fold, "
+                        "contraction or reduction"));
 }
 
 TEST(PlanDecisions, AnOrderOfEvaluationIsNoChoice) {

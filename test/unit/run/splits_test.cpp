@@ -103,6 +103,18 @@ const std::vector<SharedCase> &sharedCases() {
         {"dv", 8}},
        3,
        {"mask"}},
+      // Sums, extrema and tiles of sums; what follows reads the row again.
+      {"row_sum", {{"rows", 1}, {"cols", 1000}}, 4},
+      {"row_sum", {{"rows", 3}, {"cols", 20007}}, 5},
+      {"row_sum", {{"rows", 2}, {"cols", 777}}, 3, {}, {}, DType::BF16},
+      {"row_sum", {{"rows", 2}, {"cols", 3}}, 2},
+      {"row_sum", {{"rows", 2}, {"cols", 3}}, 4, {}, {}, DType::F32, false},
+      {"row_max", {{"rows", 2}, {"cols", 515}}, 4},
+      {"row_mean", {{"rows", 1}, {"cols", 640}}, 2, {}, {}, DType::F64},
+      {"col_sum", {{"rows", 1003}, {"cols", 150}}, 4},
+      {"rms_norm", {{"rows", 2}, {"cols", 1030}}, 3},
+      {"softmax", {{"rows", 2}, {"cols", 900}}, 4},
+      {"cross_entropy", {{"rows", 2}, {"cols", 900}}, 3},
   };
   return cases;
 }
@@ -255,6 +267,8 @@ TEST(SplitPlans, AreForFewProgramsOnManyThreads) {
     isExplained |= reason.code == "grid.splits";
   EXPECT_TRUE(isExplained);
   EXPECT_GE(chosen("gemm", {{"m", 32}, {"n", 32}, {"k", 8192}}, 16).splits, 4);
+  EXPECT_GE(chosen("row_sum", {{"rows", 1}, {"cols", 10000000}}, 16).splits, 8);
+  EXPECT_GE(chosen("rms_norm", {{"rows", 1}, {"cols", 8000000}}, 16).splits, 4);
   // As many programs as threads, and work that is not worth it.
   EXPECT_EQ(chosen("gemm", {{"m", 512}, {"n", 512}, {"k", 512}}, 16).splits, 1);
   EXPECT_EQ(chosen("gemm", {{"m", 8}, {"n", 8}, {"k", 64}}, 16).splits, 1);
