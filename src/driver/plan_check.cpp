@@ -50,6 +50,7 @@ public:
     epilogue();
     transposing();
     stores();
+    alignment();
     tail();
     return problem;
   }
@@ -184,6 +185,16 @@ private:
             nest.storesAround ? "true" : "false", false,
             "the nest stores no whole vectors to an array that the kernel "
             "does not read, or stores squares or tiles of results");
+  }
+
+  void alignment() {
+    const auto &wanted = saved.choice.alignsStores;
+    if (!wanted || *wanted == nest.alignsStores)
+      return;
+    differs("aligns_stores", *wanted ? "true" : "false",
+            nest.alignsStores ? "true" : "false", pins.tail == "overlap",
+            "the nest's results do not go past the caches, or their rows are "
+            "whole vectors or fewer than two");
   }
 
   void tail() {

@@ -79,6 +79,7 @@ Json nestJson(const NestPlan &nest) {
              {"epilogue", nest.epilogue},
              {"transposes", nest.transposes},
              {"stores_around_caches", nest.storesAround},
+             {"aligns_stores", nest.alignsStores},
              {"tail", name(nest.tail)}};
   if (!nest.vectorDim.empty())
     entry["vector_dimension"] = nest.vectorDim;
@@ -413,8 +414,8 @@ private:
                   {"id", "computes", "space", "vector_dimension",
                    "vectors_per_iteration", "rows_per_iteration",
                    "packs_operand", "atom", "transposes",
-                   "stores_around_caches", "reduced_block", "epilogue",
-                   "tail"},
+                   "stores_around_caches", "aligns_stores", "reduced_block",
+                   "epilogue", "tail"},
                   problem);
     SavedNest nest;
     nest.where = where;
@@ -434,6 +435,7 @@ private:
     nest.choice.epilogue = fields.flag("epilogue");
     nest.choice.transposes = fields.flag("transposes");
     nest.choice.storesAround = fields.flag("stores_around_caches");
+    nest.choice.alignsStores = fields.flag("aligns_stores");
     nest.choice.tail = fields.choice("tail", tails);
     if (!plan.choices.nests.emplace(nest.id, nest.choice).second)
       fields.refuse(

@@ -147,6 +147,7 @@ private:
                {"epilogue", nest.epilogue},
                {"transposes", nest.transposes},
                {"stores_around_caches", nest.storesAround},
+               {"aligns_stores", nest.alignsStores},
                {"tail", name(nest.tail)},
                {"predicted_ns", nullptr},
                {"reasons", Json::array()},

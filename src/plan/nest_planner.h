@@ -130,6 +130,7 @@ private:
   /// them, what is written would come in from memory first, and push out what
   /// is read.
   void chooseStores();
+  void alignStores();
 
   /// The bytes of all arrays that the kernel reads or writes.
   double bytesOfKernel() const;
@@ -138,6 +139,7 @@ private:
   /// one, and doing an element twice leaves what doing it once does.
   bool mayOverlapTail(int64_t extent) const;
 
+  TailForm usualTail() const;
   void chooseTail();
 
   /// Whether the nest adds up elements along its lanes in any order.

@@ -111,6 +111,11 @@ mlir::StringAttr layoutFor(mlir::Value tile, const PhaseAnalysis &phases,
 NestPlan planNest(const Phase &phase, const Planning &planning,
                   const Layouts &layouts = Layouts());
 
+/// The share of the vectors along `dim` that a loop which begins with the rows
+/// of an array stores aligned, as far as extents tell.
+double alignedShare(const Access &stored, mlir::StringAttr dim, int64_t lanes,
+                    const KernelAnalysis &analysis);
+
 /// An access of a nest whose elements another program accesses at a known
 /// distance.
 struct PrefetchedAccess {

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 using namespace mlir;
@@ -263,10 +264,48 @@ void NestPlanner::chooseStores() {
   plan.storesAround = choice.storesAround.value_or(
       bytes > double(machine.memory[2].bytes) &&
       bytesOfArrays(results, analysis) > double(machine.memory[1].bytes));
-  if (plan.storesAround)
-    reason("store.around", "results are written past the caches: the arrays' " +
-                               Twine(int64_t(bytes)) +
-                               " bytes do not stay there");
+  if (!plan.storesAround)
+    return;
+  reason("store.around", "results are written past the caches: the arrays' " +
+                             Twine(int64_t(bytes)) +
+                             " bytes do not stay there");
+  alignStores();
+}
+
+/// Rows that are no whole number of vectors begin anywhere: only a loop that
+/// begins where a store is aligned has vectors to write past the caches.
+void NestPlanner::alignStores() {
+  const StringAttr dim = vectorDimension();
+  if (!phase.reduced.empty() || *extentOf(dim) < 2 * plan.lanes ||
+      pins.tail == "overlap" || analysis.phases.liveLimit(phase, dim).known)
+    return;
+  plan.alternatives.alignsStores =
+      llvm::any_of(phase.roots, [&](const Root &root) {
+        return root.kind == Root::Kind::Store &&
+               alignedShare(*getAccess(root.op), dim, plan.lanes, analysis) < 1;
+      });
+  plan.alignsStores =
+      plan.alternatives.alignsStores && choice.alignsStores.value_or(true);
+  if (!plan.alignsStores)
+    return;
+  // Elements before and after the vectors are told at run time.
+  plan.alternatives.overlapsTail = false;
+  if (plan.tail == TailForm::Overlap)
+    plan.tail = usualTail();
+  reason("store.aligned", "the loop begins where results are aligned: their "
+                          "rows are no whole number of vectors");
+}
+
+double alignedShare(const Access &stored, StringAttr dim, int64_t lanes,
+                    const KernelAnalysis &analysis) {
+  // Arrays begin at whole vectors.
+  if (stored.axes.size() < 2 || adjacentDim(stored, analysis.strides) != dim)
+    return 1;
+  int64_t extent = lanes;
+  for (unsigned axis = 0; axis < stored.axes.size(); ++axis)
+    if (stored.axes[axis].dim == dim)
+      extent = analysis.accesses.extent(stored, axis);
+  return double(std::gcd(extent, lanes)) / double(lanes);
 }
 
 bool NestPlanner::mayOverlapTail(int64_t extent) const {
@@ -291,15 +330,20 @@ bool NestPlanner::mayOverlapTail(int64_t extent) const {
          });
 }
 
+TailForm NestPlanner::usualTail() const {
+  return (hasNarrow ? target.hasMaskedByteAccess : target.hasMaskedAccess)
+             ? TailForm::Mask
+             : TailForm::Scalar;
+}
+
 void NestPlanner::chooseTail() {
-  bool masks = hasNarrow ? target.hasMaskedByteAccess : target.hasMaskedAccess;
   if (!plan.vectorDim.empty()) {
     int64_t extent = *extentOf(vectorDimension());
     plan.alternatives.hasTail = extent % plan.lanes != 0;
     plan.alternatives.overlapsTail =
         plan.alternatives.hasTail && mayOverlapTail(extent);
   }
-  TailForm usual = masks ? TailForm::Mask : TailForm::Scalar;
+  const TailForm usual = usualTail();
   plan.tail = choice.tail.value_or(usual);
   if (!pins.tail.empty())
     plan.tail = pins.tail == "mask"   ? TailForm::Mask

@@ -96,7 +96,9 @@ std::string Plan::summary() const {
             (nest.reducedBlock > 0 ? ", by " + std::to_string(nest.reducedBlock)
                                    : "") +
             (nest.transposes ? " transposed" : "") +
-            (nest.storesAround ? ", around the caches" : "") +
+            (nest.alignsStores   ? ", around the caches, aligned"
+             : nest.storesAround ? ", around the caches"
+                                 : "") +
             (nest.prepacked            ? ", prepacked"
              : nest.packedOperand >= 0 ? ", packed"
                                        : "") +

@@ -79,8 +79,10 @@ struct NestAlternatives {
   bool overlapsTail = false;
   /// Whether squares can be transposed in registers.
   bool transposes = false;
-  /// Whether there are whole vectors of results to write past the caches.
+  /// Whether there are whole vectors of results to write past the caches, and
+  /// whether most of them are aligned only if the loop begins where one is.
   bool storesAround = false;
+  bool alignsStores = false;
   /// Contraction atoms that apply.
   std::vector<std::string> atoms;
 };
@@ -117,8 +119,10 @@ struct NestPlan {
   /// loaded.
   bool asksForLines = false;
   /// Whether results are written to memory past the caches, as far as their
-  /// vectors are aligned there.
+  /// vectors are aligned there; and whether the loop over vectors begins at the
+  /// first element where they are, after those before it.
   bool storesAround = false;
+  bool alignsStores = false;
   /// The operand of a contraction (0 or 1) that is first copied to memory of
   /// its own, its vectors side by side; -1 for none.
   int packedOperand = -1;
@@ -226,6 +230,7 @@ struct NestChoice {
   std::optional<bool> epilogue;
   std::optional<bool> transposes;
   std::optional<bool> storesAround;
+  std::optional<bool> alignsStores;
   std::optional<TailForm> tail;
 };
 

@@ -326,16 +326,32 @@ private:
     }
   }
 
-  /// The other way of writing results, where the planner took the one past the
-  /// caches.
+  /// The other ways of writing results, where the planner took the one past the
+  /// caches: only where rows happen to be aligned, or through the caches.
   void searchStores() {
-    PlanChoices choices = best.choices;
-    bool isOpen = false;
-    for (const NestPlan &nest : nests())
+    PlanChoices choices = best.choices, unaligned = best.choices;
+    bool isOpen = false, isAligned = false;
+    for (const NestPlan &nest : nests()) {
+      if (nest.alignsStores) {
+        unaligned.nests[nest.id].alignsStores = false;
+        isAligned = true;
+      }
       if (nest.storesAround) {
         choices.nests[nest.id].storesAround = false;
         isOpen = true;
       }
+    }
+    if (isAligned) {
+      const size_t aligned = best.index;
+      std::optional<Priced> plain =
+          consider(unaligned, "loops that begin with the rows");
+      // The longer code has to gain something.
+      if (plain && best.index == aligned &&
+          margin * plain->nanoseconds < best.nanoseconds) {
+        result.candidates[aligned].code = "cost.equal";
+        best = std::move(*plain);
+      }
+    }
     if (isOpen)
       consider(choices, "stores through the caches");
   }

@@ -343,7 +343,10 @@ void NestEmitter::storeElement(const Access &access, Value tile) {
     active = emit.logicalAnd(active, emit.splat(wanted, lanes));
   element = emit.splat(element, lanes);
   if (at.isContiguous && plan.storesAround && !active && lanes > 1)
-    emit.storeAround(element, at.pointer, storage);
+    emit.storeAround(element, at.pointer, storage,
+                     plan.alignsStores
+                         ? 1
+                         : alignedShare(access, vectorDim, lanes, r.analysis));
   else if (at.isContiguous)
     emit.store(element, at.pointer, storage, active);
   else

@@ -224,6 +224,8 @@ void NestEmitter::emitLevel(unsigned level) {
                 nullptr, inner);
   if (levels[level].limit.known)
     return emitLiveVectors(level, inner);
+  if (plan.alignsStores && emitAlignedVectors(level, inner))
+    return;
   emitVectorLevel(level, inner);
 }
 

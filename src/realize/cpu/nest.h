@@ -256,6 +256,16 @@ private:
                  int64_t tripsAtEdge);
   int64_t leastLive(unsigned level) const;
 
+  // Loops that begin at an aligned element.
+  /// False where no address is known, and nothing was emitted.
+  bool emitAlignedVectors(unsigned level, llvm::function_ref<void()> inner);
+  mlir::Value elementsBeforeAligned(unsigned level);
+  void emitRest(unsigned level, mlir::Value first, mlir::Value count,
+                llvm::function_ref<void()> inner);
+  void loopOf(unsigned level, mlir::Value first, mlir::Value last, int64_t step,
+              int64_t vectorCount, int64_t trips,
+              llvm::function_ref<void()> body);
+
   // Groups of elements.
   void emitGroups(unsigned level, States *states,
                   llvm::function_ref<void()> body);

@@ -403,7 +403,8 @@ void VectorEmitter::store(Value value, Value pointer, Type storage,
     b.create<LLVM::StoreOp>(loc, narrowed, pointer, alignment);
 }
 
-void VectorEmitter::storeAround(Value value, Value pointer, Type storage) {
+void VectorEmitter::storeAround(Value value, Value pointer, Type storage,
+                                double share) {
   Value narrowed = narrow(value, storage);
   const int64_t bytes = lanesOf(value) * storageBytes(storage);
   Value address = b.create<LLVM::PtrToIntOp>(loc, b.getI64Type(), pointer);
@@ -413,6 +414,8 @@ void VectorEmitter::storeAround(Value value, Value pointer, Type storage) {
                                             beyond, integer(b.getI64Type(), 0));
   auto choice = b.create<scf::IfOp>(loc, isAligned, /*withElseRegion=*/true);
   choice->setAttr(usualAttr, b.getUnitAttr());
+  if (share < 1)
+    choice->setAttr(takenAttribute, b.getF64FloatAttr(share));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(choice.thenBlock()->getTerminator());
   b.create<LLVM::StoreOp>(loc, narrowed, pointer, unsigned(bytes),

@@ -91,8 +91,9 @@ public:
   void store(mlir::Value value, mlir::Value pointer, mlir::Type storage,
              mlir::Value mask);
   /// Stores a vector without a mask past the caches where it is aligned, and
-  /// as any other elsewhere.
-  void storeAround(mlir::Value value, mlir::Value pointer, mlir::Type storage);
+  /// as any other elsewhere. `share` of such vectors are taken to be aligned.
+  void storeAround(mlir::Value value, mlir::Value pointer, mlir::Type storage,
+                   double share);
   /// What is needed after such stores before another thread reads them.
   void finishStoresAround();
   void scatter(mlir::Value value, mlir::Value pointer, mlir::Type storage,

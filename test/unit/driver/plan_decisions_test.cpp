@@ -105,6 +105,29 @@ TEST(PlanDecisions, StoresAroundTheCachesAreADecision) {
                 "stores no whole vectors"));
 }
 
+TEST(PlanDecisions, LoopsThatBeginAlignedAreADecision) {
+  const std::string name = "\"aligns_stores\": ";
+  std::string text = softmaxPlan();
+  const std::string around = "\"stores_around_caches\": ";
+  const size_t last = text.rfind(around + "false");
+  ASSERT_NE(last, std::string::npos);
+  text.replace(last, around.size() + 5, around + "true");
+  const std::string unaligned = text;
+  const size_t place = text.rfind(name + "false");
+  ASSERT_NE(place, std::string::npos);
+  text.replace(place, name.size() + 5, name + "true");
+  Result<Made> made = make("softmax", softmaxDims, text);
+  ASSERT_TRUE(made) << made.error().str();
+  EXPECT_THAT(made->summary, HasSubstr("around the caches, aligned)"));
+  EXPECT_THAT(made->text, HasSubstr(name + "true"));
+  Result<Made> other = make("softmax", softmaxDims, unaligned);
+  ASSERT_TRUE(other) << other.error().str();
+  EXPECT_NE(made->object, other->object);
+  EXPECT_THAT(refusal(withField(softmaxPlan(), "aligns_stores", "true")),
+              HasSubstr("aligns_stores: found true, expected false: the "
+                        "nest's results do not go past the caches"));
+}
+
 TEST(PlanDecisions, ProgramsAtEdgesAreADecision) {
   const kernels::Dims dims = {{"m", 130}, {"n", 70}, {"k", 16}};
   Result<Made> made = make("gemm", dims);

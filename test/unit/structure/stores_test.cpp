@@ -40,6 +40,23 @@ TEST(Stores, GoPastTheCachesWhereArraysDoNotFitThem) {
     }
 }
 
+// Rows that are no whole number of vectors begin anywhere: a loop that began
+// with them would have few aligned vectors.
+TEST(Stores, BeginAtAnAlignedElementWhereRowsDoNot) {
+  auto planOf = [](int64_t cols, Isa isa) {
+    session::RunRequest request{.dims = rowsOf(8192, cols), .isa = isa};
+    request.machine = plannedMachine();
+    return emit(*kernels::findOperator("gelu_residual"), std::move(request))
+        .plan;
+  };
+  for (Isa isa : {Isa::Avx512, Isa::Avx2}) {
+    EXPECT_TRUE(contains(planOf(4097, isa), "around the caches, aligned"));
+    EXPECT_FALSE(contains(planOf(4096, isa), "aligned"));
+    EXPECT_TRUE(contains(planOf(4096, isa), "around the caches"));
+  }
+  EXPECT_FALSE(contains(planOf(17, Isa::Avx512), "aligned"));
+}
+
 // A sum is one element for a row, and a product's results are in tiles.
 TEST(Stores, GoThroughTheCachesWhereTheyAreFewOrNoVectors) {
   session::RunRequest small{.dims = {{"m", 1}, {"n", 4096}, {"k", 4096}},
