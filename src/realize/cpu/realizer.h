@@ -20,6 +20,7 @@
 //   rows.cpp        contractions that have partial sums in their lanes
 //   values.cpp      values of tiles at the coordinates of a nest
 //   access.cpp      addresses, bounds and masks of loads and stores
+//   aligned.cpp     loops over vectors that begin at an aligned element
 //   accumulate.cpp  reductions, scans and contractions inside a nest
 //   join.cpp        reductions about a reference, in the loop they depend on
 //   combination.cpp ordered trees, and scans that need a reduction per element

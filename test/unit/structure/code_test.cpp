@@ -19,6 +19,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
 #include <regex>
 #include <sstream>
 #include <string>
@@ -186,6 +187,25 @@ TEST(Code, ContractionsCallNothingFromOutside) {
             << op.name << " " << name(isa) << " " << name(dtype);
       }
   }
+}
+
+// Where each use had its own, they would be most of what a candidate consists
+// of.
+TEST(Code, ConstantsAreEmittedOnce) {
+  const Emitted made =
+      emit(*kernels::findOperator("gemm"),
+           {.dims = {{"m", 513}, {"n", 257}, {"k", 129}}, .isa = Isa::Avx512});
+  std::map<std::string, int> constants;
+  int64_t all = 0;
+  std::istringstream lines(made["loops"]);
+  for (std::string line; std::getline(lines, line);)
+    if (size_t at = line.find("arith.constant"); at != line.npos) {
+      ++constants[line.substr(at)];
+      ++all;
+    }
+  EXPECT_GT(constants.size(), 10u);
+  // Some belong to the entry functions, or come from folding.
+  EXPECT_LT(all, 2 * int64_t(constants.size()));
 }
 
 TEST(Code, MasksAreVectorsOfBits) {
