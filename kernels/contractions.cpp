@@ -21,7 +21,7 @@ Kernel gemm() {
         Dim m = dim("m", c.extent(0)), n = dim("n", c.extent(1));
         Dim k = dim("k", a.extent(transA ? 0 : 1));
         Blocks down = blocks(m, tunable("block_m", {64, 128, 32}));
-        Blocks across = blocks(n, tunable("block_n", {64, 32, 128, 512}));
+        Blocks across = blocks(n, tunable("block_n", {64, 32, 128, 512, 4096}));
         for (auto [i, j] : parallel(down, across)) {
           Tile left = load(transA ? a(k, i) : a(i, k));
           Tile right = load(transB ? b(j, k) : b(k, j));
@@ -41,7 +41,7 @@ Kernel gemmAffineLeaky() {
         Dim m = dim("m", c.extent(0)), n = dim("n", c.extent(1));
         Dim k = dim("k", a.extent(1));
         Blocks down = blocks(m, tunable("block_m", {64, 128, 32}));
-        Blocks across = blocks(n, tunable("block_n", {64, 32, 128, 512}));
+        Blocks across = blocks(n, tunable("block_n", {64, 32, 128, 512, 4096}));
         for (auto [i, j] : parallel(down, across)) {
           Tile product = contract(load(a(i, k)), load(b(k, j)), k);
           Tile z = product * scale + shift;
@@ -65,26 +65,26 @@ static Tile activated(const Tile &z, int64_t activation) {
 }
 
 Kernel gemmEpilogue() {
-  return kernel("gemm_epilogue",
-                "a, b, bias, residual, c, scale = 1, activation = 0",
-                [](View<const Float, 2> a, View<const Float, 2> b,
-                   OptionalView<const Float, 1> bias,
-                   OptionalView<const Float, 2> residual, View<Float, 2> c,
-                   Scalar<Float> scale, Const<int64_t> activation) {
-                  Dim m = dim("m", c.extent(0)), n = dim("n", c.extent(1));
-                  Dim k = dim("k", a.extent(1));
-                  Blocks down = blocks(m, tunable("block_m", {64, 128, 32}));
-                  Blocks across = blocks(n, tunable("block_n", {64, 32, 128}));
-                  for (auto [i, j] : parallel(down, across)) {
-                    Tile z = contract(load(a(i, k)), load(b(k, j)), k) * scale;
-                    if (bias.present())
-                      z = z + load(bias(j));
-                    Tile y = activated(z, activation);
-                    if (residual.present())
-                      y = y + load(residual(i, j));
-                    store(c(i, j), y);
-                  }
-                });
+  return kernel(
+      "gemm_epilogue", "a, b, bias, residual, c, scale = 1, activation = 0",
+      [](View<const Float, 2> a, View<const Float, 2> b,
+         OptionalView<const Float, 1> bias,
+         OptionalView<const Float, 2> residual, View<Float, 2> c,
+         Scalar<Float> scale, Const<int64_t> activation) {
+        Dim m = dim("m", c.extent(0)), n = dim("n", c.extent(1));
+        Dim k = dim("k", a.extent(1));
+        Blocks down = blocks(m, tunable("block_m", {64, 128, 32}));
+        Blocks across = blocks(n, tunable("block_n", {64, 32, 128, 512, 4096}));
+        for (auto [i, j] : parallel(down, across)) {
+          Tile z = contract(load(a(i, k)), load(b(k, j)), k) * scale;
+          if (bias.present())
+            z = z + load(bias(j));
+          Tile y = activated(z, activation);
+          if (residual.present())
+            y = y + load(residual(i, j));
+          store(c(i, j), y);
+        }
+      });
 }
 
 Kernel bmm() {
@@ -96,7 +96,7 @@ Kernel bmm() {
                   Dim k = dim("k", a.extent(transA ? 1 : 2));
                   Blocks down = blocks(m, tunable("block_m", {64, 128, 32}));
                   Blocks across =
-                      blocks(n, tunable("block_n", {64, 32, 128, 512}));
+                      blocks(n, tunable("block_n", {64, 32, 128, 512, 4096}));
                   for (auto [p, i, j] : parallel(batch, down, across)) {
                     Tile left = load(transA ? a(p, k, i) : a(p, i, k));
                     Tile right = load(transB ? b(p, j, k) : b(p, k, j));

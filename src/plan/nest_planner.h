@@ -204,10 +204,29 @@ private:
   /// are dense: it takes whole rows, one after another.
   bool liesTogether(mlir::Value operand) const;
 
+  /// Whether the second-level cache holds the matrix that the operand is a part
+  /// of, and its vectors are whole lines there, as far as arrays are dense: all
+  /// programs find it, and a copy would lie no better.
+  bool staysInWholeLines(mlir::Value operand) const;
+
   /// Whether the operand with the vectors is copied before it is used: all of
   /// it is read again for every group of rows, and where its lines lie far
   /// apart they displace each other in the caches.
   void choosePacking(int64_t uses);
+  bool packsFor(int64_t uses) const;
+
+  /// Steps of the reduced dimensions for each element of the first one, and how
+  /// many of its elements are as many streams as the machine follows.
+  int64_t stepsInside() const;
+  int64_t streamBlock() const;
+
+  /// Whether the vectors are rows of an array that comes from beyond the
+  /// second-level cache, and longer than what a tile reads of them.
+  bool comesInStreams() const;
+
+  /// Whether the reduced dimension is done in blocks, if the vectors are read
+  /// so many times.
+  bool isReadInBlocks(int64_t uses) const;
 
   /// The caller has copied the operand with the vectors.
   void choosePrepacked();

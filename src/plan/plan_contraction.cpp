@@ -106,12 +106,12 @@ int64_t NestPlanner::rowsInNearestCache() const {
     apart *= std::max<int64_t>(analysis.accesses.extent(access, axis), 1);
   }
   // A page has a place in each way of the nearest cache, which is looked up
-  // before the address is known. A way is left to what else is read.
+  // before the address is known.
   constexpr int64_t line = 64, page = 4096;
   const int64_t ways = machine.memory[0].bytes / page;
   if (apart < line || apart % line != 0 || ways < 2)
     return unlimited;
-  return page / std::gcd(apart, page) * (ways - 1);
+  return page / std::gcd(apart, page) * ways;
 }
 
 void NestPlanner::choosePrefetchedRows(tile::ContractOp contract) {
@@ -148,11 +148,14 @@ void NestPlanner::chooseTile() {
   if (!tileDim || sumsRows)
     return;
   int64_t extent = *extentOf(tileDim);
-  // Cycles of one step of the contraction: two multiply-adds or two loads in
-  // each, and the latency of a multiply-add between two of one accumulator.
-  auto cycles = [&](int64_t rows) {
-    double products = 0.5 * double(rows * plan.unroll);
-    double loads = 0.5 * double(rows + plan.unroll);
+  const CoreCosts &costs = machine.costs(target);
+  // Cycles of one step of the contraction: the multiply-adds or the loads, two
+  // elements of rows in a cycle, and the latency of a multiply-add between two
+  // of one accumulator.
+  auto cycles = [&](int64_t rows, int64_t vectors) {
+    double products = double(rows * vectors) / costs.operationsPerCycle;
+    double loads = 0.5 * double(rows) +
+                   double(vectors) / std::min(2.0, costs.loadsPerCycle);
     return std::max({products, loads, 4.0}) + 0.2 * loads;
   };
   // Where a multiplication and an addition are two instructions, what is
@@ -160,38 +163,89 @@ void NestPlanner::chooseTile() {
   const bool isFused =
       target.hasFma && isa<FloatType>(tile::getElement(tiled.getType()));
   const int64_t products = isFused ? 0 : 1;
-  auto registers = [&](int64_t rows) {
-    return (rows * plan.unroll + plan.unroll + 1 + products) *
+  auto registers = [&](int64_t rows, int64_t vectors) {
+    return (rows * vectors + vectors + 1 + products) *
            registersPerVector(tiled);
   };
   const int64_t most = std::min(
       {extent, int64_t{16}, addressedRows(tileDim), rowsInNearestCache()});
-  double least = std::numeric_limits<double>::max();
-  for (int64_t rows = 1; rows <= most; ++rows) {
-    if (rows > 1 && registers(rows) >= target.vectorRegisters)
-      break;
-    if (choice.tileRows == rows) {
-      plan.tileRows = rows;
-      break;
+  // The rows for so many vectors, and what a step takes per vector.
+  auto bestRows = [&](int64_t vectors, double again) {
+    std::pair<double, int64_t> best{std::numeric_limits<double>::max(), 1};
+    for (int64_t rows = 1; rows <= most; ++rows) {
+      if (rows > 1 && registers(rows, vectors) >= target.vectorRegisters)
+        break;
+      int64_t rest = extent % rows;
+      double total = double(extent / rows) * cycles(rows, vectors) +
+                     (rest ? cycles(rest, vectors) : 0);
+      total = total / double(vectors) +
+              again * double(llvm::divideCeil(extent, rows));
+      if (total < best.first)
+        best = {total, rows};
     }
-    int64_t rest = extent % rows;
-    double total =
-        double(extent / rows) * cycles(rows) + (rest ? cycles(rest) : 0);
-    if (total < least) {
-      least = total;
-      plan.tileRows = rows;
-    }
+    return best;
+  };
+  int64_t rows = bestRows(plan.unroll, 0).second;
+  // Vectors that come from far away in blocks are read from the second-level
+  // cache for every group of rows. Fewer of them leave registers for more rows,
+  // if that is clearly better.
+  constexpr double clearly = 0.95;
+  if (isReadInBlocks(extent / rows) && !choice.unroll && !choice.tileRows &&
+      !pins.unroll) {
+    const double again = double(target.vectorBits) / 8 * costs.gigahertz /
+                         machine.memory[1].read;
+    double least = bestRows(plan.unroll, again).first;
+    for (int64_t vectors = plan.unroll / 2; vectors >= 1; vectors /= 2)
+      if (auto [cost, number] = bestRows(vectors, again);
+          cost < clearly * least) {
+        least = cost;
+        rows = number;
+        plan.unroll = vectors;
+      }
   }
+  plan.tileRows = rows;
+  const int64_t wanted = choice.tileRows.value_or(0);
+  if (wanted >= 1 &&
+      wanted <= std::min({extent, int64_t{16}, addressedRows(tileDim)}) &&
+      (wanted == 1 || registers(wanted, plan.unroll) < target.vectorRegisters))
+    plan.tileRows = wanted;
   if (plan.tileRows == 1)
     return;
   plan.tileDim = tileDim.getValue().str();
-  reason("tile.rows", Twine(plan.tileRows) + " of '" + plan.tileDim +
-                          "' together: " + Twine(registers(plan.tileRows)) +
-                          " of " + Twine(target.vectorRegisters) +
-                          " registers");
+  reason("tile.rows",
+         Twine(plan.tileRows) + " of '" + plan.tileDim +
+             "' together: " + Twine(registers(plan.tileRows, plan.unroll)) +
+             " of " + Twine(target.vectorRegisters) + " registers");
   chooseAtom();
   if (plan.atom.empty())
     choosePacking(extent / plan.tileRows);
+}
+
+int64_t NestPlanner::stepsInside() const {
+  int64_t inner = 1;
+  for (StringAttr dim : ArrayRef(phase.reduced).drop_front())
+    inner *= *extentOf(dim);
+  return inner;
+}
+
+int64_t NestPlanner::streamBlock() const {
+  return std::max<int64_t>(1, int64_t(machine.streams) / stepsInside());
+}
+
+bool NestPlanner::comesInStreams() const {
+  std::optional<Access> streamed = streamedOperand();
+  const int64_t block = streamBlock();
+  return streamed && mayBlockGroups(block) &&
+         stepsInside() <= 4 * int64_t(machine.streams) &&
+         viewBytes(*streamed) > machine.memory[1].bytes &&
+         *extentOf(phase.reduced[0]) > block &&
+         *extentOf(vectorDimension()) > plan.lanes * plan.unroll;
+}
+
+bool NestPlanner::isReadInBlocks(int64_t uses) const {
+  if (choice.reducedBlock)
+    return *choice.reducedBlock > 0;
+  return mayBlock() && !packsFor(uses) && comesInStreams();
 }
 
 bool NestPlanner::liesTogether(Value operand) const {
@@ -228,7 +282,30 @@ int64_t NestPlanner::operationsOf(Value operand) const {
   return count;
 }
 
-void NestPlanner::choosePacking(int64_t uses) {
+bool NestPlanner::staysInWholeLines(Value operand) const {
+  constexpr int64_t line = 64;
+  auto load = operand.getDefiningOp<tile::LoadOp>();
+  if (!load)
+    return false;
+  Access access = *getAccess(load);
+  Type element = access.viewType().getElementType();
+  const unsigned last = access.axes.size() - 1;
+  const Access::Axis &row = access.axes[last];
+  // What is widened is widened once in a copy.
+  if (element != tile::getElement(operand.getType()) || !row.dim ||
+      row.dim.getValue() != plan.vectorDim || row.step != 1 ||
+      !analysis.strides.isUnit(access, last) ||
+      analysis.accesses.extent(access, last) * bytesOf(element) % line != 0)
+    return false;
+  // Of the axes that the operand varies along.
+  double bytes = double(bytesOf(element));
+  for (unsigned axis = 0; axis <= last; ++axis)
+    if (access.axes[axis].dim)
+      bytes *= double(analysis.accesses.extent(access, axis));
+  return bytes <= double(machine.memory[1].bytes);
+}
+
+bool NestPlanner::packsFor(int64_t uses) const {
   Value operand = tiled->getOperand(vectorOperand);
   // What is computed again for every use pays for a copy soon.
   const int64_t fewUses = operationsOf(operand) < 3 ? 5 : 2;
@@ -238,15 +315,23 @@ void NestPlanner::choosePacking(int64_t uses) {
   const bool lieApart = rowsOfVectors(vectorDimension()).copied > 0;
   if (!op || !isDeferred(op) || analysis.phases.isMaterialized(operand) ||
       !elements ||
-      (!choice.packs &&
-       ((uses < fewUses && !lieApart) || liesTogether(operand))))
-    return;
+      (!choice.packs && ((uses < fewUses && !lieApart) ||
+                         liesTogether(operand) || staysInWholeLines(operand))))
+    return false;
   const int64_t size = bytesOf(tile::getElement(operand.getType()));
-  if (choice.packs
-          ? !*choice.packs
-          : !lieApart && (*elements > machine.memory[1].bytes / 2 / size ||
-                          *elements <= machine.memory[0].bytes / 2 / size))
+  return choice.packs
+             ? *choice.packs
+             : lieApart || (*elements <= machine.memory[1].bytes / 2 / size &&
+                            *elements > machine.memory[0].bytes / 2 / size);
+}
+
+void NestPlanner::choosePacking(int64_t uses) {
+  if (!packsFor(uses))
     return;
+  Value operand = tiled->getOperand(vectorOperand);
+  const int64_t size = bytesOf(tile::getElement(operand.getType()));
+  std::optional<int64_t> elements =
+      analysis.dims.elements(tile::getDims(operand.getType()));
   plan.packedOperand = vectorOperand;
   reason("pack.operand", "its " + Twine(*elements * size) + " bytes are read " +
                              Twine(uses) + " times, from memory of their own");
@@ -348,16 +433,8 @@ void NestPlanner::chooseReducedBlock() {
   }
   // An array that is not copied and comes from far away: its rows are streams
   // that prefetchers follow, as many as they can.
-  constexpr int64_t streams = 16;
-  int64_t inner = 1;
-  for (StringAttr dim : ArrayRef(phase.reduced).drop_front())
-    inner *= *extentOf(dim);
-  const int64_t block = std::max<int64_t>(1, streams / inner);
-  std::optional<Access> streamed = streamedOperand();
-  if (plan.packedOperand >= 0 || !streamed || !mayBlockGroups(block) ||
-      inner > 4 * streams || viewBytes(*streamed) <= machine.memory[1].bytes ||
-      extent <= block ||
-      *extentOf(vectorDimension()) <= plan.lanes * plan.unroll)
+  const int64_t block = streamBlock();
+  if (plan.packedOperand >= 0 || !comesInStreams())
     return;
   plan.reducedBlock = block;
   reason("reduced.streams", Twine(block) + " of '" +
@@ -418,10 +495,9 @@ void NestPlanner::findJumps() {
   std::optional<Access> access = streamedOperand();
   if (!access || plan.packedOperand >= 0)
     return;
-  // As many bytes as are read in the time of one jump: alone, and where
-  // several streams are read side by side. Measured on one micro-architecture
-  // (bench/results).
-  constexpr double alone = 420, amongStreams = 300;
+  // Of a jump, what is left where several streams are read side by side.
+  // Measured on one micro-architecture (bench/results).
+  constexpr double amongStreams = 300.0 / 420;
   // Rows that are read side by side are streams if more than a line is read of
   // one before the next.
   constexpr int64_t line = 64;
@@ -440,7 +516,7 @@ void NestPlanner::findJumps() {
       return;
     double pieces = viewBytes(*access) / double(std::min(piece, row)) /
                     double(bytesOf(access->viewType().getElementType()));
-    plan.jumpBytes = pieces * (areStreams ? amongStreams : alone);
+    plan.jumps = pieces * (areStreams ? amongStreams : 1);
   }
 }
 

@@ -142,9 +142,10 @@ struct NestPlan {
   /// its results before the next ones, so that what they read stays in the
   /// nearest cache; 0 for all.
   int64_t reducedBlock = 0;
-  /// What reading arrays in short pieces that lie far apart takes, as bytes
-  /// that are read on top from beyond the second-level cache; of all programs.
-  double jumpBytes = 0;
+  /// Short pieces that lie far apart, in which arrays are read from beyond the
+  /// second-level cache, of all programs; those of rows that are read side by
+  /// side count for less. Each is a jump of the machine's (MemoryLevel).
+  double jumps = 0;
   /// With a reducedBlock, the bytes that one block of all results touches: what
   /// is read again is read from where these stay. 0 elsewhere.
   double blockBytes = 0;

@@ -131,7 +131,7 @@ public:
       auto attribute = function->getAttrOfType<FloatAttr>(name);
       return attribute ? attribute.getValueAsDouble() : 0;
     };
-    price.jumpBytes = figure(jumpsAttribute);
+    price.jumps = figure(jumpsAttribute);
     price.blockBytes = figure(blockAttribute);
     price.busyShare = figure(busyAttribute);
     function->walk([&](Operation *op) {
@@ -741,7 +741,7 @@ TimeTerms predictTime(const StagePrice &price, double programs,
                  (traffic.written - around) / far.write +
                  around / far.writeAround;
   if (&far > &machine.memory[1])
-    terms.memory += price.jumpBytes / far.read;
+    terms.memory += price.jumps * far.jumpBytes / far.read;
   // What a program reads again is where its data stay between the reads, beside
   // those of the programs that advance with it. Lines that wait for the next
   // program need room beside them, and are pushed out before a cache is full.

@@ -85,8 +85,8 @@ struct StagePrice {
   double throughputCycles = 0;
   double cycles = 0;
   Counts counts;
-  /// NestPlan::jumpBytes of its nests; of all programs.
-  double jumpBytes = 0;
+  /// NestPlan::jumps of its nests; of all programs.
+  double jumps = 0;
   /// The largest NestPlan::blockBytes and NestPlan::busyShare of its nests.
   double blockBytes = 0;
   double busyShare = 0;

@@ -42,12 +42,14 @@ std::vector<Machine> makeMachines() {
               .read = 99,
               .write = 65,
               .writeAround = 57,
-              .savedAhead = 0.5},
+              .savedAhead = 0.5,
+              .jumpBytes = 2700},
              {.bytes = 0,
               .read = 24,
               .write = 21,
               .writeAround = 40,
-              .savedAhead = 0.5}}},
+              .savedAhead = 0.5,
+              .jumpBytes = 1080}}},
        .core = {{{.gigahertz = 3.7,
                   .loadsPerCycle = 2,
                   .storesPerCycle = 1,
@@ -93,7 +95,9 @@ std::vector<Machine> makeMachines() {
                   .loadLatency = 4,
                   .gatherLaneCycles = 1.25}}},
        .forkJoinNanoseconds = 200,
-       .wakeNanoseconds = 35000},
+       .wakeNanoseconds = 35000,
+       // The ways of the first-level cache.
+       .streams = 8},
 
       {.name = "sapphire-rapids",
        .provenance =

@@ -36,6 +36,9 @@ struct MemoryLevel {
   /// that is saved where programs prefetch what the next one reads; 0 where
   /// that was not measured.
   double savedAhead = 0;
+  /// What is read in the time that a jump takes: the begin of a piece of a row
+  /// that no prefetcher has asked for.
+  double jumpBytes = 420;
 };
 
 /// What one core takes for the operations of vectors of one width. Cycles of a
@@ -107,6 +110,10 @@ struct Machine {
   /// The share of the shorter of computation and memory that is not hidden
   /// behind the longer.
   double notOverlapped = 0.25;
+  /// Rows of an array that are best read side by side where they come from far
+  /// away: prefetchers follow them as streams, and the nearest cache has room
+  /// for all of them where equal elements of rows share a set.
+  double streams = 16;
 
   /// The costs of a target's full vectors.
   const CoreCosts &costs(const Target &target) const {

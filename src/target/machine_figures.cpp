@@ -19,6 +19,7 @@ constexpr Figure<MemoryLevel> ofLevels[] = {
     {"write", "bytes/ns", &MemoryLevel::write, 0.05, 20000},
     {"writeAround", "bytes/ns", &MemoryLevel::writeAround, 0.05, 20000},
     {"savedAhead", "of the reading", &MemoryLevel::savedAhead, 0, 1},
+    {"jumpBytes", "bytes", &MemoryLevel::jumpBytes, 0, 1e6},
 };
 static_assert(sizeof(MemoryLevel) ==
                   sizeof(int64_t) + std::size(ofLevels) * sizeof(double),
@@ -54,6 +55,7 @@ constexpr Figure<Machine> ofMachines[] = {
     {"forkJoinNanoseconds", "ns", &Machine::forkJoinNanoseconds, 1, 1e8},
     {"wakeNanoseconds", "ns", &Machine::wakeNanoseconds, 1, 1e9},
     {"notOverlapped", "of the shorter", &Machine::notOverlapped, 0, 1},
+    {"streams", "rows", &Machine::streams, 2, 256},
 };
 
 /// Calls `visit(where, figure, owner)` for every figure.

@@ -251,13 +251,13 @@ private:
     builder.create<func::ReturnOp>(loc, status);
     emitEntry(symbol, function);
 
-    double jumpBytes = 0, blockBytes = 0, busyShare = 0;
+    double jumps = 0, blockBytes = 0, busyShare = 0;
     for (const NestPlan &nest : realizer.plan.nests) {
-      jumpBytes += nest.jumpBytes;
+      jumps += nest.jumps;
       blockBytes = std::max(blockBytes, nest.blockBytes);
       busyShare = std::max(busyShare, nest.busyShare);
     }
-    function->setAttr(jumpsAttribute, builder.getF64FloatAttr(jumpBytes));
+    function->setAttr(jumpsAttribute, builder.getF64FloatAttr(jumps));
     function->setAttr(blockAttribute, builder.getF64FloatAttr(blockBytes));
     function->setAttr(busyAttribute, builder.getF64FloatAttr(busyShare));
     for (const Realizer::PrepackedOperand &packed : realizer.prepacked)

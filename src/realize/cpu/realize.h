@@ -87,7 +87,7 @@ inline constexpr llvm::StringLiteral blocksAttribute = "tessera.blocks";
 /// programs and in those that touch none.
 inline constexpr llvm::StringLiteral shareAttribute = "tessera.share";
 inline constexpr llvm::StringLiteral tripsAttribute = "tessera.trips";
-/// On a stage function: the sum of NestPlan::jumpBytes, and the largest
+/// On a stage function: the sum of NestPlan::jumps, and the largest
 /// NestPlan::blockBytes and NestPlan::busyShare.
 inline constexpr llvm::StringLiteral jumpsAttribute = "tessera.jumps";
 inline constexpr llvm::StringLiteral blockAttribute = "tessera.block";

@@ -113,7 +113,7 @@ TEST(PlanFile, EditsChangeTheCode) {
   EXPECT_NE(scalar.object, original.object);
 
   // Contractions: rows, vectors and packing.
-  const kernels::Dims dims = {{"m", 128}, {"n", 64}, {"k", 512}};
+  const kernels::Dims dims = {{"m", 128}, {"n", 72}, {"k", 512}};
   Result<Made> gemm = make("gemm", dims);
   ASSERT_TRUE(gemm);
   EXPECT_THAT(gemm->summary, HasSubstr("m_block x6, packed)"));

@@ -11,6 +11,9 @@
 
 #include "stages.h"
 
+#include "plan/plan_record.h"
+#include "target/machine.h"
+
 #include "tessera/dsl.h"
 
 #include <gmock/gmock.h>
@@ -106,16 +109,68 @@ TEST(PlanShape, ContractionsAreTiledByRegisters) {
 }
 
 // Where all of an operand is read again and again, from beyond the first-level
-// cache, it is copied once; not where it stays near, nor for few rows.
+// cache, it is copied once; not where it stays near, nor for few rows, nor
+// where its rows are whole lines that the second-level cache holds.
 TEST(PlanShape, FarOperandsArePacked) {
-  auto planFor = [](int64_t m, int64_t k) {
+  auto planFor = [](int64_t m, int64_t n, int64_t k) {
     return emit(*kernels::findOperator("gemm"),
-                {.dims = {{"m", m}, {"n", 64}, {"k", k}}, .isa = Isa::Avx2})
+                {.dims = {{"m", m}, {"n", n}, {"k", k}}, .isa = Isa::Avx2})
         .plan;
   };
-  EXPECT_THAT(planFor(128, 512), HasSubstr(", packed)"));
-  EXPECT_THAT(planFor(128, 32), Not(HasSubstr("packed")));
-  EXPECT_THAT(planFor(8, 512), Not(HasSubstr("packed")));
+  EXPECT_THAT(planFor(128, 2048, 512), HasSubstr(", packed)"));
+  EXPECT_THAT(planFor(128, 72, 512), HasSubstr(", packed)"));
+  EXPECT_THAT(planFor(128, 64, 512), Not(HasSubstr("packed")));
+  EXPECT_THAT(planFor(128, 2048, 32), Not(HasSubstr("packed")));
+  EXPECT_THAT(planFor(8, 2048, 512), Not(HasSubstr("packed")));
+}
+
+const Machine *described(std::string_view name) {
+  for (const Machine &machine : knownMachines())
+    if (machine.name == name)
+      return &machine;
+  ADD_FAILURE() << "there is no description '" << name << "'";
+  return nullptr;
+}
+
+std::string planOn(const char *machine, kernels::Dims dims) {
+  return emit(*kernels::findOperator("gemm"), {.dims = std::move(dims),
+                                               .isa = Isa::Avx512,
+                                               .machine = described(machine)})
+      .plan;
+}
+
+// What is too large to be copied for few rows is read in as many streams as the
+// machine follows, by tiles that read it as few times as registers allow.
+TEST(PlanShape, StreamsAreThoseOfTheMachine) {
+  const kernels::Dims few{{"m", 16}, {"n", 4096}, {"k", 1024}};
+  EXPECT_THAT(planOn("zen4", few),
+              HasSubstr("(n_block x16 x2, m_block x8, by 8)"));
+  EXPECT_THAT(planOn("sapphire-rapids", few),
+              HasSubstr("(n_block x16 x2, m_block x8, by 16)"));
+}
+
+// Where each piece of a row is a jump that takes long, whole rows are the block
+// that is predicted to be read fastest.
+TEST(PlanShape, RowsFromMemoryAreReadToTheirEnds) {
+  auto made =
+      session::compileOperator(*kernels::findOperator("gemm"),
+                               {.dims = {{"m", 1}, {"n", 4096}, {"k", 4096}},
+                                .isa = Isa::Avx512,
+                                .threads = 1,
+                                .machine = described("zen4"),
+                                .useTunedPlans = false});
+  ASSERT_TRUE(made.ok()) << made.error().str();
+  EXPECT_THAT(made->kernel.planSummary, HasSubstr("by 8"));
+  EXPECT_EQ(made->kernel.plan->stages[0].programs, 1);
+}
+
+// Rows a multiple of a page apart have elements in one set of the nearest
+// cache; of others it holds more.
+TEST(PlanShape, RowsOfATileFitTheSetsOfTheCache) {
+  EXPECT_THAT(planOn("zen4", {{"m", 60}, {"n", 32}, {"k", 1024}}),
+              HasSubstr("m_block x8"));
+  EXPECT_THAT(planOn("zen4", {{"m", 60}, {"n", 32}, {"k", 1040}}),
+              HasSubstr("m_block x12"));
 }
 
 // An operand that lies along the reduced dimension is copied through squares,
