@@ -647,13 +647,28 @@ void NestEmitter::emitRoot(const Root &root) {
 /// the code generator may then mix their chains of arithmetic (codegen/llvm/
 /// interleave.h), which stores would keep apart.
 void NestEmitter::evaluateAhead(int64_t end) {
+  // What is loaded after a store may be what it stores.
+  auto isOnlyStored = [&](tile::StoreOp store) {
+    return r.analysis.accesses.aliasMode() == AliasMode::Disjoint &&
+           llvm::all_of(store.getView().getUsers(), [](Operation *user) {
+             return isa<tile::StoreOp, tile::ExtentOp>(user);
+           });
+  };
   const int64_t first = copy;
   for (; copy < end; ++copy)
-    for (const Root &root : phase->roots)
-      if (root.kind == Root::Kind::Store)
-        value(cast<tile::StoreOp>(root.op).getValue());
-      else if (root.kind == Root::Kind::Materialize && r.findBuffer(root.value))
+    for (const Root &root : phase->roots) {
+      if (root.kind == Root::Kind::Store) {
+        auto store = cast<tile::StoreOp>(root.op);
+        value(store.getValue());
+        if (!isOnlyStored(store))
+          break;
+      } else if (root.kind == Root::Kind::Scatter) {
+        break;
+      } else if (root.kind == Root::Kind::Materialize &&
+                 r.findBuffer(root.value)) {
         value(root.value);
+      }
+    }
   copy = first;
 }
 

@@ -85,8 +85,11 @@ bool sumsProducts(const Operator &op) {
   auto has = [&](std::string_view dim) {
     return std::find(op.dims.begin(), op.dims.end(), dim) != op.dims.end();
   };
-  // Of matrices, of attention, and with filters.
-  return (has("k") && (has("n") || has("q"))) || (has("kh") && has("f"));
+  // Of matrices, of attention, and with filters that are arrays.
+  const bool filters =
+      std::any_of(op.arrays.begin(), op.arrays.end(),
+                  [](const auto &array) { return array.name == "w"; });
+  return (has("k") && (has("n") || has("q"))) || (has("kh") && filters);
 }
 
 bool addsNarrowProducts(Isa isa) {

@@ -151,7 +151,7 @@ TEST(AtomCode, WeightsThatRowsShareAreCopied) {
            {.dims = {{"m", 16}, {"n", 256}, {"k", 1024}, {"group", 128}},
             .isa = Isa::Avx512Vnni,
             .machine = &fastDots()});
-  EXPECT_THAT(code.plan, HasSubstr("m_block x6, packed)"));
+  EXPECT_THAT(code.plan, HasSubstr("m_block x8, packed)"));
 }
 
 // The shapes of tiles are loaded before the first is used, and released.

@@ -147,10 +147,11 @@ TEST_P(RowCode, CodeDoesNotGrowWithTheWidth) {
               sizes[i].loops * reference.instructions / reference.bodies + 64)
         << widths[i];
   }
-  // Nor with the number of rows.
+  // Nor with the number of rows; stores past the caches are tested for where
+  // they go.
   Size many = sizeOf(emitAt(1'000'000, 64));
   EXPECT_LE(many.objectBytes / many.bodies,
-            many.loops * sizes[0].objectBytes / sizes[0].bodies + 512);
+            many.loops * sizes[0].objectBytes / sizes[0].bodies + 768);
   // And it is small enough for the compile time to stay where it is.
   for (const Size &size : sizes)
     EXPECT_LE(size.objectBytes, 32 * 1024);
