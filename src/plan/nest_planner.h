@@ -220,6 +220,10 @@ private:
   int64_t stepsInside() const;
   int64_t streamBlock() const;
 
+  /// Whether results read elements beside those of one another, as of a window:
+  /// most of them again and again.
+  bool readsWindows(const Access &access) const;
+
   /// Whether the vectors are rows of an array that comes from beyond the
   /// second-level cache, and longer than what a tile reads of them.
   bool comesInStreams() const;

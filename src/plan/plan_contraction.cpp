@@ -232,10 +232,25 @@ int64_t NestPlanner::streamBlock() const {
   return std::max<int64_t>(1, int64_t(machine.streams) / stepsInside());
 }
 
+bool NestPlanner::readsWindows(const Access &access) const {
+  return llvm::any_of(access.axes, [&](const Access::Axis &axis) {
+    SmallVector<StringAttr> dims;
+    if (axis.offset && isa<RankedTensorType>(axis.offset.getType()))
+      dims = tile::getDims(axis.offset.getType());
+    if (axis.dim)
+      dims.push_back(axis.dim);
+    auto within = [&](ArrayRef<StringAttr> group) {
+      return llvm::any_of(
+          dims, [&](StringAttr dim) { return llvm::is_contained(group, dim); });
+    };
+    return within(phase.kept) && within(phase.reduced);
+  });
+}
+
 bool NestPlanner::comesInStreams() const {
   std::optional<Access> streamed = streamedOperand();
   const int64_t block = streamBlock();
-  return streamed && mayBlockGroups(block) &&
+  return streamed && !readsWindows(*streamed) && mayBlockGroups(block) &&
          stepsInside() <= 4 * int64_t(machine.streams) &&
          viewBytes(*streamed) > machine.memory[1].bytes &&
          *extentOf(phase.reduced[0]) > block &&

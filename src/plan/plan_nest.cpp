@@ -262,7 +262,7 @@ void NestPlanner::chooseStores() {
   // A small result pushes little out, and is soon read.
   const double bytes = bytesOfKernel();
   plan.storesAround = choice.storesAround.value_or(
-      bytes > double(machine.memory[2].bytes) &&
+      bytes > cacheShare * double(machine.memory[2].bytes) &&
       bytesOfArrays(results, analysis) > double(machine.memory[1].bytes));
   if (!plan.storesAround)
     return;

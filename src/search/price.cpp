@@ -734,7 +734,8 @@ TimeTerms predictTime(const StagePrice &price, double programs,
   terms.throughput = price.throughputCycles * programs * cycle;
   terms.waiting =
       std::max(0.0, price.cycles - price.throughputCycles) * programs * cycle;
-  const MemoryLevel &far = machine.levelOf(traffic.read + traffic.written);
+  const MemoryLevel &far =
+      machine.levelOf((traffic.read + traffic.written) / cacheShare);
   const double around =
       std::min(price.counts.aroundBytes * programs, traffic.written);
   terms.memory = traffic.read / far.read +

@@ -23,6 +23,10 @@
 
 namespace tessera {
 
+/// The share of a cache that arrays can take and still be found there: other
+/// lines push them out before it is full.
+inline constexpr double cacheShare = 0.9;
+
 /// Memory of one level as a single core sees it. The last level is main memory,
 /// whose size is 0: it holds everything.
 struct MemoryLevel {

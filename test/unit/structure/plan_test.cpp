@@ -92,6 +92,21 @@ std::string gemmPlan(int64_t m, DType dtype, Isa isa) {
       .plan;
 }
 
+// What windows share is found in the nearest cache: no streams.
+TEST(PlanShape, WindowsAreNotReadInBlocks) {
+  EXPECT_THAT(emit(*kernels::findOperator("depthwise_conv2d"),
+                   {.dims = {{"n", 8},
+                             {"c", 512},
+                             {"h", 28},
+                             {"w", 28},
+                             {"kh", 5},
+                             {"kw", 5}},
+                    .isa = Isa::Avx512,
+                    .machine = &genericMachine(Isa::Avx512)})
+                  .plan,
+              Not(HasSubstr(", by ")));
+}
+
 // As many rows as the registers hold accumulators for.
 TEST(PlanShape, ContractionsAreTiledByRegisters) {
   EXPECT_THAT(gemmPlan(64, DType::F32, Isa::Avx2),

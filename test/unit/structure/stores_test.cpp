@@ -40,6 +40,16 @@ TEST(Stores, GoPastTheCachesWhereArraysDoNotFitThem) {
     }
 }
 
+// Arrays that fill the last cache do not stay in it.
+TEST(Stores, GoPastACacheThatArraysWouldFill) {
+  const int64_t bytes = plannedMachine()->memory[2].bytes;
+  const int64_t rows = bytes / (2 * 4096 * 4);
+  ASSERT_EQ(rows * 2 * 4096 * 4, bytes);
+  EXPECT_TRUE(contains(codeOf("softmax", rows, 4096, Isa::Avx512), "vmovnt"));
+  EXPECT_FALSE(
+      contains(codeOf("softmax", rows * 4 / 5, 4096, Isa::Avx512), "vmovnt"));
+}
+
 // Rows that are no whole number of vectors begin anywhere: a loop that began
 // with them would have few aligned vectors.
 TEST(Stores, BeginAtAnAlignedElementWhereRowsDoNot) {
