@@ -157,7 +157,7 @@ TEST_F(CalibrationTest, DamagedFiles) {
 TEST_F(CalibrationTest, OtherVersions) {
   change([](json &document) { document["schemaVersion"] = 99; });
   EXPECT_THAT(problem(), HasSubstr("it has version 99, this build of Tessera "
-                                   "reads version 3"));
+                                   "reads version 4"));
 }
 
 TEST_F(CalibrationTest, OtherProcessors) {
