@@ -153,7 +153,7 @@ void NestPlanner::chooseTile() {
   // elements of rows in a cycle, and the latency of a multiply-add between two
   // of one accumulator.
   auto cycles = [&](int64_t rows, int64_t vectors) {
-    double products = double(rows * vectors) / costs.operationsPerCycle;
+    double products = double(rows * vectors) / costs.multiplyRate();
     double loads = 0.5 * double(rows) +
                    double(vectors) / std::min(2.0, costs.loadsPerCycle);
     return std::max({products, loads, 4.0}) + 0.2 * loads;

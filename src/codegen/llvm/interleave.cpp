@@ -75,21 +75,18 @@ private:
   /// Arithmetic on vectors that depends on one another. What many chains share,
   /// such as an element that was loaded into all lanes, connects none.
   void findChains() {
-    DenseSet<Instruction *> inside(all.begin(), all.end()), arithmetic;
+    DenseSet<Instruction *> arithmetic;
     EquivalenceClasses<Instruction *> classes;
     for (Instruction *instruction : all) {
-      auto operandsInside =
-          make_filter_range(instruction->operands(), [&](const Use &operand) {
-            auto *from = dyn_cast<Instruction>(operand);
-            return from && arithmetic.contains(from);
-          });
       // What begins a chain, a load or a broadcast, goes where it is used.
       if (!isArithmetic(*instruction))
         continue;
       arithmetic.insert(instruction);
       classes.insert(instruction);
-      for (const Use &operand : operandsInside)
-        classes.unionSets(instruction, cast<Instruction>(operand));
+      for (Value *operand : instruction->operands())
+        if (auto *from = dyn_cast<Instruction>(operand);
+            from && arithmetic.contains(from))
+          classes.unionSets(instruction, from);
     }
     MapVector<Instruction *, Chain> byLeader;
     for (Instruction *instruction : all)
