@@ -133,11 +133,12 @@ void NestPlanner::chooseUnroll() {
     return;
   StringAttr dim = vectorDimension();
   int64_t extent = *extentOf(dim);
-  // Chains of arithmetic are mixed as far as registers hold them. Their
-  // constants take all of 16; running results take some, too.
-  const int64_t chains = target.vectorRegisters < 32               ? 1
-                         : phase.reduced.empty() && !plan.epilogue ? 4
-                                                                   : 2;
+  // Chains of arithmetic are mixed as far as registers hold them; running
+  // results take some, too.
+  const int64_t chains =
+      target.vectorRegisters >= 32 && phase.reduced.empty() && !plan.epilogue
+          ? 4
+          : 2;
   int64_t wanted = pins.unroll ? pins.unroll : expensive ? chains : 4;
   // Running results of all roots take half of the registers at most.
   if (!pins.unroll)

@@ -29,6 +29,8 @@ namespace {
 constexpr size_t shortest = 8;
 /// More at once gain nothing.
 constexpr size_t most = 4;
+/// Registers for constants that are loaded where they are used.
+constexpr unsigned loaded = 2;
 
 bool writesMemory(const Instruction &instruction) {
   auto *intrinsic = dyn_cast<IntrinsicInst>(&instruction);
@@ -113,14 +115,20 @@ private:
     if (chains.size() < 2)
       return 0;
     DenseSet<const Value *> shared;
-    unsigned held = 0, live = 0;
+    unsigned constants = 0, held = 0, live = 0;
     for (const Chain &chain : chains) {
       for (const Instruction *instruction : chain)
         for (const Value *operand : instruction->operands())
           if (isShared(operand) && shared.insert(operand).second)
-            held += registersOf(*operand, registerBits);
+            (isa<Constant>(operand) ? constants : held) +=
+                registersOf(*operand, registerBits);
       live = std::max(live, liveOf(chain));
     }
+    // Constants that find no register are loaded where they are used, which
+    // all chains of a group do at the same time.
+    if (held + constants + 2 * live > registers)
+      constants = std::min(constants, loaded);
+    held += constants;
     size_t together =
         live == 0 || held >= registers ? 0 : size_t((registers - held) / live);
     together = std::min({together, most, chains.size()});
