@@ -19,18 +19,19 @@ namespace detail {
 
 /// x = n ln 2 + hi + lo with |hi| <= ln(2)/2.
 template <class B> struct ExpArgument {
-  typename B::Value shifted, n, hi, lo;
+  Rounded<B> exponent;
+  typename B::Value hi, lo;
 };
 
 template <class T, class B>
-ExpArgument<B> reduceExp(B &b, typename B::Value x) {
-  Rounded<B> r = roundScaled<T>(b, x, T::log2eWord);
+ExpArgument<B> reduceExp(B &b, typename B::Value x, int64_t offset) {
+  Rounded<B> r = roundScaled<T>(b, x, T::log2eWord, offset);
   auto minusLo = b.constF(-T::ln2Lo);
   // n ln2Hi is exact, and so is the difference.
   auto upper = b.fma(r.n, b.constF(-T::ln2Hi), x);
   auto hi = b.fma(r.n, minusLo, upper);
   auto lo = b.fma(r.n, minusLo, b.sub(upper, hi));
-  return {r.shifted, r.n, hi, lo};
+  return {r, hi, lo};
 }
 
 /// e^(hi + lo) - 1 - hi.
@@ -39,17 +40,19 @@ typename B::Value expTail(B &b, typename B::Value hi, typename B::Value lo) {
   return b.fma(b.mul(hi, hi), horner(b, hi, T::expQ), lo);
 }
 
-/// 2^r for |r| <= 1/2; positive and finite for |r| < 2.
+/// 2^r for |r| <= 1/2, times a power of two; positive and finite for |r| < 2.
 template <class T, class B>
-typename B::Value exp2Polynomial(B &b, typename B::Value r) {
-  return b.fma(horner(b, r, T::exp2), r, b.constF(1));
+typename B::Value exp2Polynomial(B &b, typename B::Value r, double scale = 1) {
+  return b.fma(horner(b, r, T::exp2, 0, scale), r, b.constF(scale));
 }
 
-/// e^r for |r| <= ln(2)/2; positive and finite for |r| < 2.
+/// e^r for |r| <= ln(2)/2, times a power of two; positive and finite for
+/// |r| < 2.
 template <class T, class B>
-typename B::Value expPolynomial(B &b, typename B::Value r) {
+typename B::Value expPolynomial(B &b, typename B::Value r, double scale = 1) {
   auto tail = b.mul(b.mul(r, r), horner(b, r, T::expQ));
-  return b.add(b.add(tail, r), b.constF(1));
+  auto p = b.add(b.add(tail, r), b.constF(1));
+  return scale == 1 ? p : b.mul(p, b.constF(scale));
 }
 
 } // namespace detail
@@ -61,7 +64,7 @@ typename B::Value exp(B &b, typename B::Value x, Accuracy accuracy) {
   bool clamped = !b.hasScalef();
   if (clamped)
     x = clamp(b, x, T::expLow, T::expHigh);
-  Rounded<B> r = roundScaled<T>(b, x, T::log2eWord);
+  Rounded<B> r = roundScaled<T>(b, x, T::log2eWord, exponentOffset<T>);
   // Without FMA x * log2(e) has an error that the tier does not allow.
   bool binary = accuracy != Accuracy::Strict && b.hasFMA();
   typename B::Value rest;
@@ -80,7 +83,7 @@ typename B::Value exp(B &b, typename B::Value x, Accuracy accuracy) {
     auto y = b.fma(b.mul(rest, rest), horner(b, rest, T::expQ), rest);
     p = b.add(y, b.constF(1));
   }
-  return scaleByPowerOfTwo<T>(b, p, r.n);
+  return scaleByPowerOfTwo<T>(b, p, r);
 }
 
 template <class T, class B>
@@ -88,7 +91,7 @@ typename B::Value exp2(B &b, typename B::Value x, Accuracy accuracy) {
   bool clamped = !b.hasScalef();
   if (clamped)
     x = clamp(b, x, T::exp2Low, T::exp2High);
-  Rounded<B> r = roundScaled<T>(b, x, 1);
+  Rounded<B> r = roundScaled<T>(b, x, 1, exponentOffset<T>);
   auto rest = b.sub(x, r.n);
   if (!clamped)
     rest = clearHighExponent<T>(b, rest);
@@ -101,7 +104,7 @@ typename B::Value exp2(B &b, typename B::Value x, Accuracy accuracy) {
     auto tail = detail::expTail<T>(b, v.hi, v.lo);
     p = b.add(b.add(v.hi, tail), b.constF(1));
   }
-  return scaleByPowerOfTwo<T>(b, p, r.n);
+  return scaleByPowerOfTwo<T>(b, p, r);
 }
 
 namespace detail {
@@ -109,8 +112,8 @@ namespace detail {
 /// (e^x - 1) / 2 for x in [expm1Low, expHigh]. No overflow for any finite
 /// result of expm1.
 template <class T, class B> DoubleWord<B> halfExpm1(B &b, typename B::Value x) {
-  ExpArgument<B> r = reduceExp<T>(b, x);
-  auto s = powerOfTwo<T>(b, r.shifted, -1);
+  ExpArgument<B> r = reduceExp<T>(b, x, T::bias - 1);
+  auto s = powerOfTwo<T>(b, r.exponent.shifted);
   auto half = b.constF(0.5);
   // e^r - 1 = hi + hi^2/2 + tail, the square exact: next to cancellation (x
   // just above ln(2)/2) its rounding would be felt.
@@ -140,12 +143,24 @@ typename B::Value expm1(B &b, typename B::Value x, Accuracy) {
 
 namespace detail {
 
-/// s / (s + p) with s = 2^n: sigmoid(v) where n ln 2 - v = r and p = e^r.
-/// Without scalef n >= exp2Low; n <= logisticHigh, so that s is finite. A small
-/// s may be subnormal or 0, and the quotient is then the subnormal sigmoid.
+/// What roundScaled is to add to the exponent that `logistic` takes.
+template <class T>
+inline constexpr int64_t logisticOffset = T::bias + T::logisticShift;
+
+/// What the other term of `logistic` is to be multiplied by.
+template <class T, class B> double logisticScale(B &b) {
+  return b.hasScalef() ? 1 : T::logisticScale;
+}
+
+/// s / (s + p) with s = 2^n: sigmoid(v) where n ln 2 - v = r and p = e^r, p
+/// being given times logisticScale. Without scalef both terms are scaled: n +
+/// logisticShift is then the exponent of a normal number, down to where the
+/// quotient is 0. A subnormal quotient is rounded once.
 template <class T, class B>
-typename B::Value logistic(B &b, typename B::Value n, typename B::Value p) {
-  auto s = scaleByPowerOfTwo<T>(b, b.constF(1), n);
+typename B::Value logistic(B &b, const Rounded<B> &exponent,
+                           typename B::Value p) {
+  auto s = b.hasScalef() ? b.scalef(b.constF(1), exponent.n)
+                         : powerOfTwo<T>(b, exponent.shifted);
   return b.div(s, b.add(s, p));
 }
 
@@ -156,16 +171,17 @@ typename B::Value sigmoidDefault(B &b, typename B::Value x) {
     x = b.min(b.constF(T::sigmoidHigh), x);
   else
     x = clamp(b, x, T::expLow, T::sigmoidHigh);
-  Rounded<B> r = roundScaled<T>(b, x, T::log2eWord);
+  Rounded<B> r = roundScaled<T>(b, x, T::log2eWord, logisticOffset<T>);
+  double scale = logisticScale<T>(b);
   if (b.hasFMA()) {
     auto rest = b.fma(b.neg(x), b.constF(T::log2eWord), r.n);
     if (b.hasScalef())
       rest = clearHighExponent<T>(b, rest);
-    return logistic<T>(b, r.n, exp2Polynomial<T>(b, rest));
+    return logistic<T>(b, r, exp2Polynomial<T>(b, rest, scale));
   }
   auto rest = b.sub(b.mul(r.n, b.constF(T::ln2Hi)), x);
   rest = b.add(b.mul(r.n, b.constF(T::ln2Lo)), rest);
-  return logistic<T>(b, r.n, expPolynomial<T>(b, rest));
+  return logistic<T>(b, r, expPolynomial<T>(b, rest, scale));
 }
 
 /// Divides two double words, the quotient's error being about half a ULP.
@@ -183,19 +199,22 @@ typename B::Value sigmoidStrict(B &b, typename B::Value x) {
   // With e^-|x| = 2^n p: 1 / (1 + 2^n p), or 2^n (p / (1 + 2^n p)) for x < 0,
   // scaled at the end so that a subnormal result is rounded there only.
   auto magnitude = b.min(b.constF(-T::expLow), b.abs(x));
-  ExpArgument<B> r = reduceExp<T>(b, b.neg(magnitude));
+  ExpArgument<B> r = reduceExp<T>(b, b.neg(magnitude), exponentOffset<T>);
   auto one = b.constF(1), zero = b.constF(0);
   DoubleWord<B> p = fastTwoSum(b, one, r.hi);
   p = fastTwoSum(b, p.hi, b.add(p.lo, expTail<T>(b, r.hi, r.lo)));
-  auto floored = b.max(b.constF(T::sigmoidFloor), r.n);
-  auto s = powerOfTwo<T>(b, b.add(floored, b.constF(T::magic)));
+  auto floored = b.max(b.constF(T::sigmoidFloor), r.exponent.n);
+  auto s = powerOfTwo<T>(b, b.add(floored, b.constF(T::magic + T::bias)));
   DoubleWord<B> d = fastTwoSum(b, one, b.mul(s, p.hi));
   d.lo = b.fma(s, p.lo, d.lo);
   auto negative = b.lt(x, zero);
   DoubleWord<B> a = {b.select(negative, p.hi, one),
                      b.select(negative, p.lo, zero)};
   auto q = divide<T>(b, a, d);
-  return scaleByPowerOfTwo<T>(b, q, b.select(negative, r.n, zero));
+  auto shifted = b.select(negative, r.exponent.shifted,
+                          b.constF(T::magic + exponentOffset<T>));
+  auto n = b.select(negative, r.exponent.n, zero);
+  return scaleByPowerOfTwo<T>(b, q, Rounded<B>{shifted, n});
 }
 
 } // namespace detail
@@ -219,46 +238,36 @@ typename B::Value silu(B &b, typename B::Value x, Accuracy accuracy) {
 /// all tiers.
 template <class T, class B>
 typename B::Value geluTanh(B &b, typename B::Value x, Accuracy) {
-  auto square = b.mul(x, x);
   bool binary = b.hasFMA();
   auto c1 = b.constF(binary ? T::gelu1Log2 : T::gelu1);
   auto c3 = b.constF(binary ? T::gelu3Log2 : T::gelu3);
-  typename B::Value w, wLo, v, vLo;
+  auto y = clamp(b, x, T::geluLow, T::geluHigh);
+  auto square = b.mul(y, y);
+  double scale = detail::logisticScale<T>(b);
   if (binary) {
-    w = b.fma(square, c3, c1);
-    wLo = b.fma(square, c3, b.sub(c1, w));
-    wLo = b.fma(b.fma(x, x, b.neg(square)), c3, wLo);
-    v = b.mul(x, w);
-  } else {
-    auto squareLo = twoProd<T>(b, x, x).lo;
-    DoubleWord<B> cubic = twoProd<T>(b, square, c3);
-    cubic.lo = b.fma(squareLo, c3, cubic.lo);
-    DoubleWord<B> sum = twoSum(b, c1, cubic.hi);
-    w = sum.hi;
-    wLo = b.add(b.add(sum.lo, b.constF(T::gelu1Rest)), cubic.lo);
-    DoubleWord<B> product = twoProd<T>(b, x, w);
-    v = product.hi;
-    vLo = b.add(product.lo, b.mul(x, wLo));
+    auto w = b.fma(square, c3, c1);
+    auto wLo = b.fma(square, c3, b.sub(c1, w));
+    wLo = b.fma(b.fma(y, y, b.neg(square)), c3, wLo);
+    Rounded<B> r = roundScaled<T>(b, b.mul(y, w), 1, detail::logisticOffset<T>);
+    auto rest = b.fma(b.neg(y), w, r.n);
+    rest = b.fma(b.neg(y), wLo, rest);
+    auto p = detail::exp2Polynomial<T>(b, rest, scale);
+    return b.mul(x, detail::logistic<T>(b, r, p));
   }
-  double perUnit = binary ? 1 : T::log2eWord;
-  double high = T::logisticHigh / perUnit, low = T::exp2Low / perUnit;
-  // Any bound near these serves, so they need not be exact quotients.
-  auto bounded = b.hasScalef()
-                     ? b.min(b.constF(high), v)
-                     : clamp(b, v, double(int(low)), double(int(high)));
-  Rounded<B> r = roundScaled<T>(b, bounded, perUnit);
-  typename B::Value rest, p;
-  if (binary) {
-    rest = b.fma(b.neg(x), w, r.n);
-    rest = b.fma(b.neg(x), wLo, rest);
-    p = detail::exp2Polynomial<T>(b, clearHighExponent<T>(b, rest));
-  } else {
-    rest = b.sub(b.mul(r.n, b.constF(T::ln2Hi)), v);
-    rest = b.add(b.mul(r.n, b.constF(T::ln2Lo)), rest);
-    rest = b.sub(rest, vLo);
-    p = detail::expPolynomial<T>(b, clearHighExponent<T>(b, rest));
-  }
-  return b.mul(x, detail::logistic<T>(b, r.n, p));
+  auto squareLo = twoProd<T>(b, y, y).lo;
+  DoubleWord<B> cubic = twoProd<T>(b, square, c3);
+  cubic.lo = b.fma(squareLo, c3, cubic.lo);
+  DoubleWord<B> w = twoSum(b, c1, cubic.hi);
+  w.lo = b.add(b.add(w.lo, b.constF(T::gelu1Rest)), cubic.lo);
+  DoubleWord<B> v = twoProd<T>(b, y, w.hi);
+  v.lo = b.add(v.lo, b.mul(y, w.lo));
+  Rounded<B> r =
+      roundScaled<T>(b, v.hi, T::log2eWord, detail::logisticOffset<T>);
+  auto rest = b.sub(b.mul(r.n, b.constF(T::ln2Hi)), v.hi);
+  rest = b.add(b.mul(r.n, b.constF(T::ln2Lo)), rest);
+  rest = b.sub(rest, v.lo);
+  auto p = detail::expPolynomial<T>(b, rest, scale);
+  return b.mul(x, detail::logistic<T>(b, r, p));
 }
 
 template <class T, class B>
@@ -271,11 +280,9 @@ typename B::Value tanh(B &b, typename B::Value x, Accuracy accuracy) {
     // where a + 2 rounds to a. n is at least 0, so 2^n - 1 is exact or large.
     auto bounded = b.min(b.constF(T::tanhLimit2 / 2), magnitude);
     auto scale = b.constF(2 * T::log2eWord);
-    // The bias rides in the rounding constant.
-    auto shifter = b.constF(T::magic + T::bias);
-    auto shifted = b.fma(bounded, scale, shifter);
-    auto rest = b.fma(bounded, scale, b.neg(b.sub(shifted, shifter)));
-    auto s = b.fromBits(b.shl(b.toBits(shifted), T::mantissa));
+    Rounded<B> r = roundScaled<T>(b, bounded, 2 * T::log2eWord, T::bias);
+    auto rest = b.fma(bounded, scale, b.neg(r.n));
+    auto s = powerOfTwo<T>(b, r.shifted);
     auto a = b.fma(b.mul(rest, horner(b, rest, T::exp2Long)), s, b.sub(s, one));
     y = b.div(a, b.add(a, b.constF(2)));
     return withSignOf<T>(b, y, x);
@@ -321,13 +328,13 @@ typename B::Value erf(B &b, typename B::Value x, Accuracy) {
   auto g = b.mul(u, horner(b, u, T::erfLarge));
   typename B::Value p, shifted;
   if (b.hasFMA() && T::width == 32) {
-    Rounded<B> r = roundScaled<T>(b, g, -T::log2eWord);
+    Rounded<B> r = roundScaled<T>(b, g, -T::log2eWord, T::bias);
     shifted = r.shifted;
     p = detail::exp2Polynomial<T>(
         b, b.fma(g, b.constF(-T::log2eWord), b.neg(r.n)));
   } else {
-    detail::ExpArgument<B> r = detail::reduceExp<T>(b, b.neg(g));
-    shifted = r.shifted;
+    detail::ExpArgument<B> r = detail::reduceExp<T>(b, b.neg(g), T::bias);
+    shifted = r.exponent.shifted;
     p = b.add(b.add(r.hi, detail::expTail<T>(b, r.hi, r.lo)), one);
   }
   auto scale = b.mul(b.constF(-T::erfcStart), powerOfTwo<T>(b, shifted));

@@ -89,9 +89,16 @@ struct F32 : F32Coefficients {
   static constexpr double exp2Low = -151, exp2High = 129;
   /// expm1 is -1 below; below tiny, expm1 x and log1p x are x.
   static constexpr double expm1Low = -20, tiny = 0x1p-25;
-  /// 2 |x| from where tanh is 1; exponents at which sigmoid may stop.
-  static constexpr double tanhLimit2 = 20, logisticHigh = 115;
-  static constexpr double sigmoidHigh = 80, sigmoidFloor = -100;
+  /// 2 |x| from where tanh is 1.
+  static constexpr double tanhLimit2 = 20;
+  /// sigmoid is 1 above; where a term of the strict form may stop shrinking.
+  static constexpr double sigmoidHigh = 40, sigmoidFloor = -100;
+  /// A power of two by which 2^n is normal wherever sigmoid is not 0. Its
+  /// exponent is odd, as `bias` is, so that their sum leaves halves even.
+  static constexpr int64_t logisticShift = 31;
+  static constexpr double logisticScale = 0x1p31;
+  /// The last factor of gelu_tanh is 0 below and 1 above.
+  static constexpr double geluLow = -10.75, geluHigh = 8;
   static constexpr double erfHigh = 4;
   /// |x| up to which the three-part pi/2 serves.
   static constexpr double trigFast = 0x1p17;
@@ -110,20 +117,23 @@ struct F64 : F64Coefficients {
   static constexpr double expLow = -746, expHigh = 710;
   static constexpr double exp2Low = -1076, exp2High = 1025;
   static constexpr double expm1Low = -40, tiny = 0x1p-54;
-  static constexpr double tanhLimit2 = 44, logisticHigh = 1010;
-  static constexpr double sigmoidHigh = 700, sigmoidFloor = -900;
+  static constexpr double tanhLimit2 = 44;
+  static constexpr double sigmoidHigh = 40, sigmoidFloor = -900;
+  static constexpr int64_t logisticShift = 63;
+  static constexpr double logisticScale = 0x1p63;
+  static constexpr double geluLow = -21.5625, geluHigh = 8;
   static constexpr double erfHigh = 6;
   static constexpr double trigFast = 0x1p30;
   static constexpr unsigned limbStages = 5;
 };
 
-/// c[first] + c[first+1] x + ... + c[N-1] x^(N-1-first).
+/// c[first] + c[first+1] x + ... + c[N-1] x^(N-1-first), times a power of two.
 template <class B, size_t N>
 typename B::Value horner(B &b, typename B::Value x, const double (&c)[N],
-                         size_t first = 0) {
-  typename B::Value r = b.constF(c[N - 1]);
+                         size_t first = 0, double scale = 1) {
+  typename B::Value r = b.constF(c[N - 1] * scale);
   for (size_t i = N - 1; i-- > first;)
-    r = b.fma(r, x, b.constF(c[i]));
+    r = b.fma(r, x, b.constF(c[i] * scale));
   return r;
 }
 
@@ -199,41 +209,50 @@ typename B::Value clamp(B &b, typename B::Value x, double low, double high) {
   return b.min(b.constF(high), b.max(b.constF(low), x));
 }
 
-/// x * scale rounded to an integer n, |n| < 2^(mantissa-1).
+/// An integer n as a number and, with an offset that its user asks for, in the
+/// low bits of one; |n + offset| < 2^(mantissa-1).
 template <class B> struct Rounded {
-  /// n + magic: its low bits are n, and stay n through shl by the mantissa's
-  /// width.
+  /// n + offset + magic: its low bits are n + offset, and stay that through shl
+  /// by the mantissa's width.
   typename B::Value shifted;
   typename B::Value n;
 };
 
+/// x * scale rounded to an integer.
 template <class T, class B>
-Rounded<B> roundScaled(B &b, typename B::Value x, double scale) {
-  auto shifted = b.fma(x, b.constF(scale), b.constF(T::magic));
-  return {shifted, b.sub(shifted, b.constF(T::magic))};
+Rounded<B> roundScaled(B &b, typename B::Value x, double scale,
+                       int64_t offset = 0) {
+  auto shifter = b.constF(T::magic + double(offset));
+  auto shifted = b.fma(x, b.constF(scale), shifter);
+  return {shifted, b.sub(shifted, shifter)};
 }
 
-/// 2^n for an integer `n` in the range of normal numbers, given n + magic.
+/// 2^n in the range of normal numbers, given n + bias + magic.
 template <class T, class B>
-typename B::Value powerOfTwo(B &b, typename B::Value shifted,
-                             int64_t offset = 0) {
-  auto biased = b.iadd(b.toBits(shifted), b.constI(T::bias + offset));
-  return b.fromBits(b.shl(biased, T::mantissa));
+typename B::Value powerOfTwo(B &b, typename B::Value shifted) {
+  return b.fromBits(b.shl(b.toBits(shifted), T::mantissa));
 }
 
-/// v * 2^n for 1/4 < v < 4 and an integer n, rounded once: subnormal results
-/// and overflow are right. Without scalef, n lies within twice the range of
-/// normal exponents; with it, n may be anything and a NaN in n comes through.
+/// The offset of numbers that scaleByPowerOfTwo takes: the biases of both its
+/// factors.
+template <class T> inline constexpr int64_t exponentOffset = 2 * T::bias;
+
+/// v * 2^n for 1/4 < v < 4 and a number n of that offset, rounded once:
+/// subnormal results and overflow are right. Without scalef, |n| < 3/2 bias;
+/// with it, n may be anything and a NaN in n comes through.
 template <class T, class B>
 typename B::Value scaleByPowerOfTwo(B &b, typename B::Value v,
-                                    typename B::Value n) {
+                                    const Rounded<B> &exponent) {
   if (b.hasScalef())
-    return b.scalef(v, n);
-  auto magic = b.constF(T::magic);
-  auto half = b.fma(n, b.constF(0.5), magic);
-  auto rest = b.sub(n, b.sub(half, magic));
-  v = b.mul(v, powerOfTwo<T>(b, half));
-  return b.mul(v, powerOfTwo<T>(b, b.add(rest, magic)));
+    return b.scalef(v, exponent.n);
+  // Two normal powers of two, of about half of n each: the first product is
+  // normal, hence exact. The bits of `magic` that halving brings into an
+  // exponent are zeros.
+  auto bits = b.toBits(exponent.shifted);
+  auto half = b.lshr(bits, 1);
+  auto rest = b.isub(bits, half);
+  v = b.mul(v, b.fromBits(b.shl(half, T::mantissa)));
+  return b.mul(v, b.fromBits(b.shl(rest, T::mantissa)));
 }
 
 } // namespace tessera::vmath
