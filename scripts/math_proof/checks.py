@@ -58,7 +58,7 @@ def reduction(record):
     the range of r: the sum with 1.5 2^52 rounds x times its factor to the
     nearest integer, the product itself once before where there is no FMA."""
     period, half_range, limit = functions.CUTS[record.function]
-    _, n, shifted = functions.argument_rounding(record)
+    _, n, shifted, offset = functions.argument_rounding(record)
     name, rest = record.nodes[shifted]
     if name == "fma":
         factor, before = record.constant(rest[1]), 0
@@ -71,8 +71,13 @@ def reduction(record):
     largest = period * (arb(0.5) + before) + limit * abs(1 - factor * period)
     require(largest <= arb(half_range), record,
             f"the remainder reaches {largest.str(12)}")
-    require(limit * factor + 1 <= functions.MOST_N[record.function], record,
+    most = functions.MOST_N[record.function]
+    require(limit * factor + 1 <= most, record,
             "the integer leaves its groups")
+    # Between 2^52 and 2^53 the unit is 1.
+    require(2 ** 52 < engine.MAGIC + offset - most and
+            engine.MAGIC + offset + most < 2 ** 53, record,
+            "the sum does not round to an integer")
 
 
 # --- Cells ---
@@ -141,13 +146,13 @@ def logarithm_split(record):
 def scaling(record):
     """p 2^n is rounded once, for every n that occurs."""
     p = functions.scaled_node(record)
-    _, n, shifted = functions.argument_rounding(record)
+    _, n, shifted, offset = functions.argument_rounding(record)
     numbers = [0.5, math.nextafter(0.5, 1), 0.70710678, math.nextafter(1, 0),
                1.0, math.nextafter(1, 2), 4 / 3, 1.5, math.nextafter(2, 0)]
     for count in range(-1078, 1026):
         for value in numbers:
             given = {p: value, n: float(count),
-                     shifted: engine.MAGIC + count}
+                     shifted: engine.MAGIC + offset + count}
             result, = evaluate(record, given, (record.output,))
             require(result == rec.scalef(value, float(count)), record,
                     f"{value!r} times 2^{count} gives {result!r}")

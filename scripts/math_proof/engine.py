@@ -39,7 +39,8 @@ import record as rec
 from model import Model
 from patterns import UPPER_HALF, find_patterns
 from values import (MAGIC, UNIT, ZERO, Fork, Split, Value, exponent,
-                    float_above, float_below, half_ulp, number, power, unknown)
+                    float_above, float_below, half_ulp, number, power,
+                    rounding_offset, unknown)
 
 BELOW_TWO = 0xBFFFFFFFFFFFFFFF
 ROUNDED = ("add", "sub", "mul", "div", "fma", "sqrt", "scalef")

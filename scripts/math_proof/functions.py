@@ -36,10 +36,13 @@ def op(record, i, name):
 
 
 def argument_rounding(record):
-    """(argument, n): the first rounding to an integer, n = shifted - magic."""
+    """(argument, n, shifted, offset): the first rounding to an integer,
+    n = shifted - (magic + offset)."""
     for i, (name, rest) in enumerate(record.nodes):
-        if name not in ("fma", "add") or \
-                record.constant(rest[-1]) != engine.MAGIC:
+        if name not in ("fma", "add"):
+            continue
+        offset = engine.rounding_offset(record.constant(rest[-1]))
+        if offset is None:
             continue
         argument = rest[0]
         if name == "add":
@@ -48,7 +51,7 @@ def argument_rounding(record):
                 argument = product[0]
         for user in record.users[i]:
             if op(record, user, "sub") == (i, rest[-1]):
-                return argument, user, i
+                return argument, user, i, offset
     raise AssertionError(f"{record.title()}: no rounding to an integer found")
 
 
@@ -108,7 +111,7 @@ def reduced(record, group, period, argument, n):
 
 def exponential(record, period, target, half_range, x_range):
     """Pieces of exp and exp2: p by the reduced argument; subnormal results."""
-    argument, n, _ = argument_rounding(record)
+    argument, n, _, _ = argument_rounding(record)
     near = octaves(2.0 ** -20, half_range, 16)
     cells = mirrored(real(near)) + real(near) + [(-2.0 ** -20, 2.0 ** -20)]
     # A bound that grows with |x| needs groups of about one |x|.
@@ -219,18 +222,14 @@ def gelu_tanh(record):
     near = octaves(2.0 ** -56, 0.5, 4)
     for name, cells in (("x", tiny + near), ("-x", mirrored(tiny + near))):
         yield Piece("small " + name, cells, target, output)
-    yield Piece("x > 0", linear(0.5, 8.5, 2.0 ** -6), target, output)
+    yield Piece("x > 0", linear(0.5, 8.0, 2.0 ** -6), target, output)
     yield Piece("-5 <= x < 0", mirrored(linear(0.5, 5.0, 2.0 ** -6)) +
                 [(-5.0, -5.0)], target, output)
     rest = lambda x: (-arb(x) * GELU_1 - GELU_3 * arb(x) ** 3).exp()
-    yield Piece("large x", linear(8.5, 20.5, 2.0 ** -6), lambda s: s, output,
-                order=2, extra=lambda a, b: engine.UNIT * arb(b) * rest(8.5))
-    # From about 21.1 the argument of the exponential is bounded, and what is
-    # left of it may be anything. The result is x times a quotient near 1.
-    factor = op(record, output, "mul")[1]
-    yield Piece("largest x", linear(20.5, 21.5, 2.0 ** -7) + [(21.5, LARGEST)],
-                constant(1), factor, order=2, wide=True,
-                extra=lambda a, b: engine.UNIT * rest(20.5))
+    # From 8 the quotient that multiplies x is that of 8.
+    yield Piece("large x", octaves(8.0, LARGEST) + [(LARGEST, LARGEST)],
+                lambda s: s, output, order=2,
+                extra=lambda a, b: engine.UNIT * arb(b) * rest(8.0))
     yield Piece("x < -5", mirrored(linear(math.nextafter(5.0, 6), 12.0,
                                           2.0 ** -6) +
                                    linear(12.0, 20.5, 2.0 ** -8)),
@@ -530,7 +529,7 @@ def beyond(record):
 
 
 def trigonometric(record):
-    argument, n, _ = argument_rounding(record)
+    argument, n, _, _ = argument_rounding(record)
     either = op(record, record.output, "select")[1]
     sine, cosine = branches(record, op(record, either, "ifAny")[1])
     _, quarter, _ = CUTS[record.function]

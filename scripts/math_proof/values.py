@@ -5,7 +5,10 @@ import math
 from flint import arb, ctx
 
 ctx.prec = 192
+# A sum with it is that of an integer, which its low bits show.
 MAGIC = 1.5 * 2.0 ** 52
+# What rides in such a constant at most: the biases of two exponents.
+MOST_OFFSET = 2 * 1023
 LARGEST = math.nextafter(math.inf, 0)
 NEGLIGIBLE = arb(2) ** -14
 ZERO = arb(0)
@@ -59,6 +62,14 @@ def grid_of(x):
         return 9999
     n, d = x.as_integer_ratio()
     return (n & -n).bit_length() - d.bit_length()
+
+
+def rounding_offset(x):
+    """o where x = MAGIC + o with an integer o that such constants have; or
+    None."""
+    if x is None or not 0 <= x - MAGIC <= MOST_OFFSET:
+        return None
+    return int(x - MAGIC)
 
 
 def half_ulp(largest):

@@ -153,6 +153,52 @@ TEST(VectorMath, SubnormalResultsAreNotFlushed) {
   }
 }
 
+/// From below the least subnormal number to beyond the largest power of two:
+/// every way to put 2^n together.
+template <class E> void checkPowersOfTwo() {
+  using Limits = std::numeric_limits<E>;
+  const int least = Limits::min_exponent - Limits::digits;
+  for (unsigned isa = 0; isa < isaCount; ++isa) {
+    if (!hostSupports(Isa(isa)))
+      continue;
+    for (unsigned tier = 0; tier < tierCount; ++tier)
+      for (int n = least - 3; n <= Limits::max_exponent + 3; ++n) {
+        std::vector<E> in(kernelStep, E(n)), out(kernelStep);
+        kernelOf<E>(Isa(isa), Function::Exp2, tier)
+            .vector(in.data(), out.data(), kernelStep);
+        EXPECT_EQ(out[0], std::ldexp(E(1), n)) << name(Isa(isa)) << " 2^" << n;
+      }
+  }
+}
+
+TEST(VectorMath, PowersOfTwoAreExactF32) { checkPowersOfTwo<float>(); }
+TEST(VectorMath, PowersOfTwoAreExactF64) { checkPowersOfTwo<double>(); }
+
+/// Without scalef neither term of the quotient is subnormal where its value is,
+/// so that values of half the least number and more come out as that.
+TEST(VectorMath, SmallestSigmoidIsRoundedOnce) {
+  for (Isa isa : {Isa::Avx2, Isa::Baseline}) {
+    if (!hostSupports(isa))
+      continue;
+    for (unsigned tier = 0; tier < tierCount; ++tier) {
+      // 0.59 of 2^-149, and 0.44.
+      std::vector<float> in(kernelStep, -103.8f), out(kernelStep);
+      in[1] = -104.1f;
+      kernelOf<float>(isa, Function::Sigmoid, tier)
+          .vector(in.data(), out.data(), kernelStep);
+      EXPECT_EQ(out[0], 0x1p-149f) << name(isa) << " " << tier;
+      EXPECT_EQ(out[1], 0.0f) << name(isa) << " " << tier;
+      // 0.59 of 2^-1074, and 0.44.
+      std::vector<double> in64(kernelStep, -744.96), out64(kernelStep);
+      in64[1] = -745.26;
+      kernelOf<double>(isa, Function::Sigmoid, tier)
+          .vector(in64.data(), out64.data(), kernelStep);
+      EXPECT_EQ(out64[0], 0x1p-1074) << name(isa) << " " << tier;
+      EXPECT_EQ(out64[1], 0.0) << name(isa) << " " << tier;
+    }
+  }
+}
+
 /// Every function on one argument in 2^14 (f32) and 50,000 arguments (f64).
 class VectorMathBounds : public testing::TestWithParam<unsigned> {};
 
@@ -303,6 +349,24 @@ TEST(VectorMath, OneTypedBuilderGivesTheSameBits) {
   checkCounting<vmath::F64, true>(Isa::Avx2);
   checkCounting<vmath::F32, false>(Isa::Baseline);
   checkCounting<vmath::F64, false>(Isa::Baseline);
+}
+
+/// What loops over activations spend most of their time on, where 2^n takes
+/// several operations: their number bounds these loops.
+TEST(VectorMath, OperationsWithoutScalef) {
+  const struct {
+    Function function;
+    unsigned operations;
+  } most[] = {{Function::Exp, 17},
+              {Function::Exp2, 16},
+              {Function::Sigmoid, 14},
+              {Function::Tanh, 19},
+              {Function::Erf, 33}};
+  for (const auto &[function, operations] : most) {
+    CountingBuilder<vmath::F32, true> builder;
+    vmath::evaluate<vmath::F32>(builder, function, {}, Accuracy::Default);
+    EXPECT_LE(builder.operations, operations) << vmath::name(function);
+  }
 }
 
 } // namespace
