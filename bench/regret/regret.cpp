@@ -177,17 +177,15 @@ Result<Row> measure(const bench::RowSpec &spec, const Options &options,
     // Plans that lead to the same code are one candidate.
     if (!objects.insert(made->kernel.object).second)
       continue;
-    if (!machines.empty()) {
-      CompileRequest compile;
-      compile.extents = made->extents;
-      compile.isa = *isa;
-      Result<std::vector<double>> times =
-          made->program.predict(compile, choices, machines);
-      if (!times)
-        return times.error();
-      for (size_t i = 0; i < machines.size(); ++i)
-        row.predicted[i].push_back((*times)[i]);
-    }
+    CompileRequest compile;
+    compile.extents = made->extents;
+    compile.isa = *isa;
+    Result<std::vector<double>> predicted =
+        made->program.predict(compile, choices, machines);
+    if (!predicted)
+      return predicted.error();
+    for (size_t i = 0; i < machines.size(); ++i)
+      row.predicted[i].push_back((*predicted)[i]);
     row.labels.push_back(labelOf(choices));
     kernels.push_back(std::move(made->kernel));
   }
@@ -249,9 +247,10 @@ int run(const Options &options) {
     std::fputs((suite.error().str() + "\n").c_str(), stderr);
     return 2;
   }
-  std::vector<Variation> varied;
+  std::vector<Variation> varied = {{"as described", hostMachine()}};
   if (options.fit)
-    varied = variations();
+    for (Variation &variation : variations())
+      varied.push_back(std::move(variation));
   std::vector<Machine> machines;
   for (const Variation &variation : varied)
     machines.push_back(variation.machine);
@@ -284,6 +283,7 @@ int run(const Options &options) {
                     {"chosen", row->chosenLabel},
                     {"candidates", row->labels},
                     {"candidate_seconds", row->measured},
+                    {"candidate_predicted_seconds", row->predicted[0]},
                     {"regret", row->regret()}});
     rows.push_back(std::move(*row));
   }

@@ -113,6 +113,11 @@ GridPlan planGrid(tile::ParallelOp grid, size_t number,
     plan.reasons.push_back({code.str(), why.str()});
     return plan;
   };
+  // Each of several programs that share a reduction meets the others at its
+  // end.
+  if (plan.splits > 1)
+    return alone("programs.splits",
+                 "programs that share a reduction run one at a time");
   bool reduces = false;
   for (const Step &step : steps) {
     if (step.immediate) {

@@ -9,6 +9,7 @@
 
 #include "realize/cpu/realize.h"
 #include "realize/cpu/vector_emitter.h"
+#include "search/register_pressure.h"
 #include "target/contraction_atoms.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -122,7 +123,8 @@ struct Block {
 class Pricer {
 public:
   Pricer(const Target &target, const Machine &machine)
-      : target(target), costs(machine.costs(target)), narrow(machine.core[0]) {}
+      : target(target), machine(machine), costs(machine.costs(target)),
+        narrow(machine.core[0]) {}
 
   StagePrice run(func::FuncOp function) {
     StagePrice price;
@@ -153,7 +155,7 @@ public:
     Block body = grid ? priceBlock(*grid.getBody())
                       : priceBlock(function.getBody().front());
     double programs = grid ? double(stepOf(grid)) : 1;
-    double cycles = grid ? iterationCycles(body) : body.latency;
+    double cycles = grid ? programCycles(body) : body.latency;
     price.together = programs;
     price.blocks = blocks;
     price.cycles = std::max(cycles, throughput(body.counts)) / programs;
@@ -183,6 +185,15 @@ private:
     return std::max(1.0, bits / double(target.vectorBits));
   }
 
+  /// The costs of vectors of the type's width: what a core does with narrower
+  /// ones, and with single numbers, may take less.
+  const CoreCosts &costsOf(Type type) const {
+    const double bits = 8 * bytesOf(type);
+    return bits >= double(target.vectorBits) ? costs
+           : bits > 128                      ? machine.core[1]
+                                             : machine.core[0];
+  }
+
   static double bytesOf(Type type) {
     if (auto vector = dyn_cast<VectorType>(type))
       return double(vector.getNumElements()) *
@@ -196,7 +207,7 @@ private:
     if (op->hasTrait<OpTrait::ConstantLike>() ||
         isa<LLVM::GEPOp, LLVM::PoisonOp, LLVM::UndefOp, arith::IndexCastOp,
             arith::BitcastOp, LLVM::BitcastOp, scf::YieldOp, arith::NegFOp,
-            func::ReturnOp>(op))
+            func::ReturnOp, LLVM::InlineAsmOp>(op))
       return true;
     if (op->getNumResults() != 1)
       return false;
@@ -269,7 +280,14 @@ private:
     auto touch = [&](Type type, bool isLoad, bool isMasked) {
       double registers = std::max(1.0, registersOf(type));
       counts.instructions = registers;
-      (isLoad ? counts.loads : counts.stores) = registers;
+      const CoreCosts &own = costsOf(type);
+      (isLoad ? counts.loads : counts.stores) =
+          registers * (isLoad ? costs.loadsPerCycle / own.loadsPerCycle
+                              : costs.storesPerCycle / own.storesPerCycle);
+      if (auto across = op->getAttrOfType<FloatAttr>(acrossAttribute))
+        (isLoad ? counts.loads : counts.stores) +=
+            registers * across.getValueAsDouble() * costs.splitLineCycles *
+            (isLoad ? costs.loadsPerCycle : costs.storesPerCycle);
       (isLoad ? counts.loadedBytes : counts.storedBytes) = bytesOf(type);
       if (isMasked)
         (isLoad ? counts.maskedLoads : counts.maskedStores) = registers;
@@ -474,16 +492,37 @@ private:
     return instructions / (instructions + costs.reorderWindow);
   }
 
-  /// Cycles of one of many executions of a block, one after another.
-  double iterationCycles(const Block &block) const {
+  /// Of one of many executions of a block, one after another: the cycles in
+  /// which its chains keep the core from what follows.
+  double chainCycles(const Block &block) const {
     // Without loops, chains that do not depend on one another stand one behind
     // the other: as many executions of a shorter block.
     double chains = block.hasLoops || block.latency == 0
                         ? 1
                         : std::max(1.0, block.latencies / block.latency);
-    double share = chains * shareAlone(block.counts.instructions / chains);
-    return std::max({throughput(block.counts), block.recurrence,
-                     block.latency * share, block.exposed});
+    return block.latency * chains *
+           shareAlone(block.counts.instructions / chains);
+  }
+
+  /// Of the same, the cycles in which it works.
+  double busyCycles(const Block &block) const {
+    return std::max(
+        {throughput(block.counts), block.recurrence, block.exposed});
+  }
+
+  double iterationCycles(const Block &block) const {
+    return std::max(busyCycles(block), chainCycles(block));
+  }
+
+  /// Of one of many programs: chains of whole programs have many parts, of
+  /// which the core finds some to do, whatever it waits for, and some wait even
+  /// where there is enough to do. Half of the chains and this norm lie within
+  /// 10 % of what rows of 65 to 1023 elements took by themselves, in pairs and
+  /// in fours (docs/planner.md).
+  double programCycles(const Block &block) const {
+    constexpr double waited = 0.5;
+    return std::cbrt(std::pow(busyCycles(block), 3) +
+                     std::pow(waited * chainCycles(block), 3));
   }
 
   /// The values from around an operation that its regions take.
@@ -589,6 +628,8 @@ private:
     // The counter, its comparison and the branch are one or two instructions.
     constexpr double control = 2;
     body.counts.instructions += control;
+    if (isInnermost(loop))
+      addPressure(pressureOf(loop->getRegions().back().front(), target), body);
     double iteration = iterationCycles(body);
     // The last iteration's chain begins when its operations are started.
     // A loop that may not run at all has one iteration at most.
@@ -600,15 +641,19 @@ private:
     Counts all;
     all.add(body.counts, trips);
     all.bubbles += 1;
-    // A core foresees the end of loops that are short.
+    // A core foresees the end of loops that are short. While it turns back from
+    // beyond others, what waits in its window goes on.
     constexpr double foreseen = 24;
     if (trips > foreseen) {
-      all.mispredictions += 1;
-      cycles += costs.mispredictCycles;
+      const double waiting =
+          costs.reorderWindow *
+          std::max(0.0, iteration / body.counts.instructions -
+                            1 / costs.instructionsPerCycle);
+      const double lost = std::max(0.0, costs.mispredictCycles - waiting);
+      all.mispredictions += lost / costs.mispredictCycles;
+      cycles += lost;
     }
-    auto counted = dyn_cast<scf::ForOp>(loop);
-    if (std::optional<int64_t> id = nestOf(loop);
-        id && counted && counted.getBody()->getOps<scf::ForOp>().empty())
+    if (std::optional<int64_t> id = nestOf(loop); id && isInnermost(loop))
       nestCycles[*id] +=
           std::max(cycles, throughput(all)) * repeatsOf(loop) * weight;
     outer.counts.add(all);
@@ -616,6 +661,21 @@ private:
     outer.hasLoops = true;
     outer.exposed += cycles * shareAlone(all.instructions);
     return cycles;
+  }
+
+  static bool isInnermost(Operation *loop) {
+    return isa<scf::ForOp>(loop) && cast<scf::ForOp>(loop)
+                                        .getBody()
+                                        ->getOps<LoopLikeOpInterface>()
+                                        .empty();
+  }
+
+  void addPressure(const RegisterPressure &pressure, Block &body) const {
+    body.counts.loads += pressure.constants + pressure.spills;
+    body.counts.stores += pressure.spills;
+    body.counts.instructions +=
+        2 * pressure.spills +
+        (target.broadcastsOperands ? 0 : pressure.constants);
   }
 
   /// Of a loop whose end data decides, what it says of itself.
@@ -699,6 +759,7 @@ private:
   }
 
   const Target &target;
+  const Machine &machine;
   const CoreCosts &costs;
   /// Of the narrowest vectors.
   const CoreCosts &narrow;

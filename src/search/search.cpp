@@ -605,6 +605,8 @@ private:
         PlanChoices choices = best.choices;
         choices.splits[stage] = splits;
         choices.edges.erase(stage);
+        choices.together.erase(stage);
+        choices.prefetch.erase(stage);
         std::string what = fmt::format(
             "{} programs share a reduction: {:.3g} us instead of {:.3g} us "
             "with {} threads",

@@ -84,6 +84,8 @@ struct Target {
   bool hasMaskedByteAccess;
   /// x * 2^n as one instruction.
   bool hasScalef;
+  /// Arithmetic takes one element from memory into all lanes of an operand.
+  bool broadcastsOperands;
   /// LLVM's conversions of vectors of 64-bit integers to f32 round once; where
   /// they do not, they go through f64.
   bool roundsInt64ToF32Once;

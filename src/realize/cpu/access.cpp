@@ -7,6 +7,7 @@
 
 #include "realize/cpu/elementwise.h"
 #include "realize/cpu/nest.h"
+#include "realize/cpu/realize.h"
 #include "support/launch_errors.h"
 
 #include <limits>
@@ -242,6 +243,8 @@ Value NestEmitter::loadElement(const Access &access) {
     loaded = at.isContiguous
                  ? emit.load(at.pointer, storage, lanes, active)
                  : emit.gather(at.pointer, storage, at.laneOffsets, active);
+    if (at.isContiguous)
+      noteLines(access, loaded.getDefiningOp());
     if (prefetches && at.isContiguous)
       prefetchNext(access, at.pointer);
     // Inactive lanes are loaded as zero, the fill when none is written.
@@ -348,9 +351,29 @@ void NestEmitter::storeElement(const Access &access, Value tile) {
                          ? 1
                          : alignedShare(access, vectorDim, lanes, r.analysis));
   else if (at.isContiguous)
-    emit.store(element, at.pointer, storage, active);
+    noteLines(access, emit.store(element, at.pointer, storage, active));
   else
     emit.scatter(element, at.pointer, storage, at.laneOffsets, active);
+}
+
+void NestEmitter::noteLines(const Access &access, Operation *accessing) {
+  // What was loaded may have been converted.
+  while (accessing && accessing->getNumResults() == 1 &&
+         !isa<LLVM::LoadOp, LLVM::MaskedLoadOp>(accessing))
+    accessing = accessing->getNumOperands() > 0
+                    ? accessing->getOperand(0).getDefiningOp()
+                    : nullptr;
+  if (lanes == 1 || !accessing)
+    return;
+  const double share = 1 - alignedShare(access, vectorDim, lanes, r.analysis);
+  if (share == 0)
+    return;
+  const int64_t element = storageBytes(access.viewType().getElementType());
+  const int64_t bytes =
+      std::min(lanes * element, int64_t(emit.target.vectorBits) / 8);
+  accessing->setAttr(
+      acrossAttribute,
+      b.getF64FloatAttr(share * double(bytes - element) / double(cacheLine)));
 }
 
 void NestEmitter::scatterElement(tile::ScatterOp op) {

@@ -98,6 +98,9 @@ public:
   mlir::Value evaluate(mlir::Value tile);
 
   void storeElement(const Access &access, mlir::Value tile);
+  /// Says in an operation that loads or stores a vector of the access how many
+  /// lines it crosses into on average.
+  void noteLines(const Access &access, mlir::Operation *accessing);
   void scatterElement(tile::ScatterOp op);
 
   /// Writes to, or reads, a buffer at the current coordinates.

@@ -14,6 +14,7 @@
 #include "realize/cpu/realize.h"
 
 #include <algorithm>
+#include <cassert>
 #include <utility>
 
 using namespace mlir;
@@ -141,8 +142,10 @@ void Realizer::runPrograms(tile::ParallelOp op, Value first, Value last,
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(loop.getBody()->getTerminator());
   advancing = together;
-  if (nests.empty() && op == stageGrid && plan.order.splits > 1)
+  if (op == stageGrid && plan.order.splits > 1) {
+    assert(nests.empty() && "programs that share a reduction advance together");
     return runSharedProgram(op, loop.getInductionVar(), steps);
+  }
   if (nests.empty()) {
     bindProgram(op, loop.getInductionVar());
     runProgram(op);

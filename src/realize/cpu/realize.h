@@ -94,6 +94,9 @@ inline constexpr llvm::StringLiteral blockAttribute = "tessera.block";
 inline constexpr llvm::StringLiteral busyAttribute = "tessera.busy";
 /// On an scf.if: the share of programs that take it.
 inline constexpr llvm::StringLiteral takenAttribute = "tessera.taken";
+/// On a load or store of a vector: the lines beyond the first that one of its
+/// registers touches, on average. None where vectors begin with lines.
+inline constexpr llvm::StringLiteral acrossAttribute = "tessera.across";
 
 /// The location of the operations of a nest, and the nest (NestPlan::id) that
 /// an operation of a realized module belongs to, if any.

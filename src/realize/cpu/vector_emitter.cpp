@@ -198,6 +198,18 @@ Value VectorEmitter::isNaN(Value x) {
   return b.create<arith::CmpFOp>(loc, arith::CmpFPredicate::UNO, x, x);
 }
 
+Value VectorEmitter::settled(Value number) {
+  const char *anywhere =
+      target.architecture == Architecture::X86_64 ? "=x,0" : "=w,0";
+  return b
+      .create<LLVM::InlineAsmOp>(loc, number.getType(), ValueRange{number},
+                                 /*asm_string=*/"", anywhere,
+                                 /*has_side_effects=*/true,
+                                 /*is_align_stack=*/false,
+                                 LLVM::AsmDialectAttr(), ArrayAttr())
+      .getRes();
+}
+
 Value VectorEmitter::toI64(Value index) {
   if (!elementOf(index).isIndex())
     return index;
@@ -334,16 +346,14 @@ Value VectorEmitter::maskedLoad(Value pointer, Type type, Value mask,
   return shuffle(low, high, all);
 }
 
-void VectorEmitter::maskedStore(Value value, Value pointer, Value mask,
-                                unsigned alignment) {
+Operation *VectorEmitter::maskedStore(Value value, Value pointer, Value mask,
+                                      unsigned alignment) {
   auto vector = cast<VectorType>(value.getType());
   int64_t lanes = vector.getNumElements();
   if (matchPattern(mask, m_Zero()))
-    return;
-  if (lanes <= registerLanes(vector.getElementType())) {
-    b.create<LLVM::MaskedStoreOp>(loc, value, pointer, mask, alignment);
-    return;
-  }
+    return nullptr;
+  if (lanes <= registerLanes(vector.getElementType()))
+    return b.create<LLVM::MaskedStoreOp>(loc, value, pointer, mask, alignment);
   int64_t half = lanes / 2;
   Value upper =
       b.create<LLVM::GEPOp>(loc, pointer.getType(), vector.getElementType(),
@@ -351,6 +361,7 @@ void VectorEmitter::maskedStore(Value value, Value pointer, Value mask,
   maskedStore(slice(value, 0, half), pointer, slice(mask, 0, half), alignment);
   maskedStore(slice(value, half, half), upper, slice(mask, half, half),
               alignment);
+  return nullptr;
 }
 
 Operation *VectorEmitter::prefetch(Value pointer, bool isStored) {
@@ -393,14 +404,13 @@ Value VectorEmitter::gather(Value pointer, Type storage, Value offsets,
   return widen(loaded, storage);
 }
 
-void VectorEmitter::store(Value value, Value pointer, Type storage,
-                          Value mask) {
+Operation *VectorEmitter::store(Value value, Value pointer, Type storage,
+                                Value mask) {
   Value narrowed = narrow(value, storage);
   unsigned alignment = alignmentOf(storage);
   if (mask && lanesOf(value) > 1)
-    maskedStore(narrowed, pointer, mask, alignment);
-  else
-    b.create<LLVM::StoreOp>(loc, narrowed, pointer, alignment);
+    return maskedStore(narrowed, pointer, mask, alignment);
+  return b.create<LLVM::StoreOp>(loc, narrowed, pointer, alignment);
 }
 
 void VectorEmitter::storeAround(Value value, Value pointer, Type storage,

@@ -67,6 +67,10 @@ public:
   mlir::Value compare(mlir::arith::CmpIPredicate predicate, mlir::Value a,
                       mlir::Value b);
   mlir::Value isNaN(mlir::Value a);
+  /// The floating number, computed before what is emitted next begins, by code
+  /// of no instructions. LLVM otherwise moves what is used late behind a loop
+  /// that lies between, whose registers its operands then take.
+  mlir::Value settled(mlir::Value number);
 
   /// index -> i64.
   mlir::Value toI64(mlir::Value index);
@@ -88,8 +92,9 @@ public:
                    mlir::Value mask);
   mlir::Value gather(mlir::Value pointer, mlir::Type storage,
                      mlir::Value offsets, mlir::Value mask);
-  void store(mlir::Value value, mlir::Value pointer, mlir::Type storage,
-             mlir::Value mask);
+  /// Returns the operation that stores, if it is a single one.
+  mlir::Operation *store(mlir::Value value, mlir::Value pointer,
+                         mlir::Type storage, mlir::Value mask);
   /// Stores a vector without a mask past the caches where it is aligned, and
   /// as any other elsewhere. `share` of such vectors are taken to be aligned.
   void storeAround(mlir::Value value, mlir::Value pointer, mlir::Type storage,
@@ -121,8 +126,8 @@ private:
   mlir::Value slice(mlir::Value vector, int64_t first, int64_t count);
   mlir::Value maskedLoad(mlir::Value pointer, mlir::Type type, mlir::Value mask,
                          unsigned alignment);
-  void maskedStore(mlir::Value value, mlir::Value pointer, mlir::Value mask,
-                   unsigned alignment);
+  mlir::Operation *maskedStore(mlir::Value value, mlir::Value pointer,
+                               mlir::Value mask, unsigned alignment);
   mlir::Value narrowBf16(mlir::Value value);
   mlir::Value widenSmallFloat(mlir::Value bits, unsigned exponentBits,
                               unsigned mantissaBits, bool hasInfinity);

@@ -34,9 +34,13 @@ using session::RunRequest;
 using session::RunValues;
 using testing::HasSubstr;
 
+/// With all else that programs which share nothing may do beside it.
 std::shared_ptr<const PlanChoices> splitsOf(int64_t splits) {
   auto choices = std::make_shared<PlanChoices>();
   choices->splits[0] = splits;
+  choices->together[0] = 4;
+  choices->prefetch[0] = Prefetch::InputsAndOutputs;
+  choices->edges[0] = Edges::Apart;
   return choices;
 }
 
@@ -115,6 +119,10 @@ const std::vector<SharedCase> &sharedCases() {
       {"rms_norm", {{"rows", 2}, {"cols", 1030}}, 3},
       {"softmax", {{"rows", 2}, {"cols", 900}}, 4},
       {"cross_entropy", {{"rows", 2}, {"cols", 900}}, 3},
+      // As many programs as could advance together.
+      {"row_mean", {{"rows", 19}, {"cols", 255}}, 4},
+      {"layer_norm", {{"rows", 9}, {"cols", 700}}, 2},
+      {"masked_softmax", {{"rows", 32}, {"cols", 300}}, 3},
   };
   return cases;
 }
@@ -272,6 +280,31 @@ TEST(SplitPlans, AreForFewProgramsOnManyThreads) {
   // As many programs as threads, and work that is not worth it.
   EXPECT_EQ(chosen("gemm", {{"m", 512}, {"n", 512}, {"k", 512}}, 16).splits, 1);
   EXPECT_EQ(chosen("gemm", {{"m", 8}, {"n", 8}, {"k", 64}}, 16).splits, 1);
+}
+
+// Some rows for more threads: several at once on each thread, or shares of
+// them.
+TEST(SplitPlans, RunAsChosen) {
+  int64_t shared = 0;
+  for (const char *op : {"row_sum", "row_max", "rms_norm", "layer_norm",
+                         "softmax", "masked_softmax", "cross_entropy"})
+    for (int64_t rows : {1, 4, 5, 16})
+      for (int64_t cols : {4096, 30001}) {
+        RunRequest request;
+        request.dims = {{"rows", rows}, {"cols", cols}};
+        request.threads = 16;
+        request.useTunedPlans = false;
+        Result<CompiledOperator> compiled =
+            CompiledOperator::create(*kernels::findOperator(op), request);
+        ASSERT_TRUE(compiled) << compiled.error().str();
+        const GridPlan &grid = compiled->compiled()->plan->stages[0].order;
+        shared += grid.splits > 1;
+        EXPECT_TRUE(grid.splits == 1 || grid.together == 1);
+        RunValues values;
+        values.threads = 4;
+        outputsOf(*compiled, values);
+      }
+  EXPECT_GE(shared, 10);
 }
 
 /// The plan of a kernel of the arrays x, of `extent` elements, and y, of one.
