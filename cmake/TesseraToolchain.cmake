@@ -40,7 +40,8 @@ set(CMAKE_C_FLAGS_SANITIZE "${CMAKE_CXX_FLAGS_SANITIZE}")
 # contract a*b+c in host code, so that is off.
 add_compile_options(-fPIC -ffp-contract=off)
 
-add_link_options(-fuse-ld=lld-19)
+# The disk cache tells builds apart by their identifiers.
+add_link_options(-fuse-ld=lld-19 -Wl,--build-id=sha1)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
 set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib/static)

@@ -19,6 +19,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tessera {
@@ -42,25 +43,58 @@ struct CompileOptions {
   /// weights of many products. An error where the kernel does not read one so
   /// that it can be packed.
   std::vector<std::string> prepacked;
+  /// Keep executables on disk for later processes of this user, and take them
+  /// from there (docs/cli.md, cache).
+  bool diskCache = true;
+};
+
+/// Where an executable came from.
+enum class ExecutableOrigin {
+  /// It was compiled by this call.
+  Compiled,
+  /// An earlier call of this process got it.
+  Memory,
+  /// It was read from disk.
+  Disk,
+};
+
+/// "compiled", "memory", "disk".
+std::string_view name(ExecutableOrigin origin);
+
+/// How a call came by its executable.
+struct CompileRecord {
+  ExecutableOrigin origin = ExecutableOrigin::Compiled;
+  /// The name of the executable on disk; empty where none is looked for.
+  std::string key;
+  /// Of one that was compiled: why it was not taken from disk, and what keeps
+  /// it from being there the next time; empty for nothing.
+  std::string whyCompiled;
+  std::string whyNotKept;
 };
 
 /// Compiles `kernel` for arguments of these shapes, strides and overlaps; their
 /// contents do not matter. Arguments are in parameter order, without constants
 /// and absent optional parameters. The result is kept in memory: a second call
-/// with the same kernel and shapes returns the same executable. Thread-safe.
+/// with the same kernel and shapes returns the same executable. It is also kept
+/// on disk, where other processes find it. Thread-safe.
+///
+/// `record`, if it is given, tells where the executable came from.
 ///
 /// Errors: Diagnostic for a wrong kernel, Launch for arguments that do not fit
-/// it, Unsupported for what this machine or build cannot do.
+/// it, Unsupported for what this machine or build cannot do. That nothing can
+/// be kept on disk is no error.
 Result<Executable> compile(const Kernel &kernel,
                            std::span<const Argument> arguments,
-                           const CompileOptions &options = {});
+                           const CompileOptions &options = {},
+                           CompileRecord *record = nullptr);
 
 /// compile() and Executable::launch().
 Result<void> launch(const Kernel &kernel, std::span<const Argument> arguments,
                     const CompileOptions &options = {},
                     const LaunchOptions &launchOptions = {});
 
-/// Forgets the executables compile() has kept; those in use stay valid.
+/// Forgets the executables compile() has kept in memory; those in use stay
+/// valid.
 void clearCompileCache();
 
 } // namespace tessera

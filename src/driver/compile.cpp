@@ -18,6 +18,12 @@ namespace tessera {
 
 namespace {
 
+struct Known {
+  Executable executable;
+  /// CompileRecord::key.
+  std::string key;
+};
+
 /// A traced kernel and what it was compiled to, by shape.
 struct Entry {
   explicit Entry(const Kernel &kernel) : kernel(kernel) {}
@@ -26,7 +32,7 @@ struct Entry {
   Kernel kernel;
   std::mutex mutex;
   std::optional<Program> program;
-  std::map<std::string, Executable> executables;
+  std::map<std::string, Known> executables;
 };
 
 class Cache {
@@ -103,7 +109,8 @@ std::string shapeKey(std::span<const Argument> arguments,
 
 Result<Executable> compile(const Kernel &kernel,
                            std::span<const Argument> arguments,
-                           const CompileOptions &options) {
+                           const CompileOptions &options,
+                           CompileRecord *record) {
   TraceOptions traceOptions = options.trace;
   size_t position = 0;
   for (const ParameterInfo &parameter : kernel.parameters()) {
@@ -138,6 +145,7 @@ Result<Executable> compile(const Kernel &kernel,
   request.vendor = *vendor;
   request.prepacked = options.prepacked;
   request.validate = options.validate;
+  request.useDiskCache = options.diskCache;
 
   std::shared_ptr<Entry> entry =
       Cache::get().entry(kernel, traceKey(traceOptions));
@@ -150,14 +158,32 @@ Result<Executable> compile(const Kernel &kernel,
   }
   std::string key = shapeKey(arguments, request);
   auto known = entry->executables.find(key);
-  if (known != entry->executables.end())
-    return known->second;
+  if (known != entry->executables.end()) {
+    if (record)
+      *record = {ExecutableOrigin::Memory, known->second.key, {}, {}};
+    return known->second.executable;
+  }
   Result<CompiledKernel> compiled =
       entry->program->compileFor(arguments, request);
   if (!compiled)
     return compiled.error();
-  entry->executables.emplace(key, compiled->executable);
+  if (record)
+    *record = compiled->cache;
+  entry->executables.emplace(key,
+                             Known{compiled->executable, compiled->cache.key});
   return compiled->executable;
+}
+
+std::string_view name(ExecutableOrigin origin) {
+  switch (origin) {
+  case ExecutableOrigin::Compiled:
+    return "compiled";
+  case ExecutableOrigin::Memory:
+    return "memory";
+  case ExecutableOrigin::Disk:
+    return "disk";
+  }
+  return "";
 }
 
 Result<void> launch(const Kernel &kernel, std::span<const Argument> arguments,

@@ -288,6 +288,7 @@ Result<PipelineResult> compileForCpu(tile::KernelOp kernel,
     realized = std::move(*made);
     result.planSource = "file";
   } else if (request.useTunedPlans && request.prepacked.empty()) {
+    result.tunedPlan = tunedPlanHash(result.subject.key);
     if (std::optional<SavedPlan> tuned = findTunedPlan(result.subject)) {
       if (Result<RealizedKernel> made = realizeSaved(*tuned)) {
         realized = std::move(*made);
@@ -302,8 +303,7 @@ Result<PipelineResult> compileForCpu(tile::KernelOp kernel,
       return searchPlan(
           {kernel, target, machine, *pins, request.alias, request.extents,
            StrideFacts{request.unitStride}, traffic, startOf(request),
-           request.threads,
-           [&](const StagePrediction &stage, int64_t splits) {
+           request.threads, [&](const StagePrediction &stage, int64_t splits) {
              return callTime(stage, splits, request.threads, machine);
            }});
     });

@@ -36,6 +36,9 @@ struct PipelineResult {
   PlanSubject subject;
   /// CompiledKernel::planSource.
   std::string planSource;
+  /// Of a tuned plan that was there, whether or not it could be applied
+  /// (tunedPlanHash).
+  std::string tunedPlan;
   std::vector<Stage> stages;
   /// The functions that pack arrays, without code.
   std::vector<PackedParameter> packs;

@@ -18,6 +18,8 @@
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <sstream>
 
 namespace tessera {
 
@@ -109,6 +111,19 @@ std::string planKey(const PlanSubject &subject,
       hasher.integer(isUnit);
   }
   return hasher.finish().hex();
+}
+
+std::string tunedPlanHash(const std::string &key) {
+  std::optional<std::string> folder = planStoreFolder();
+  if (!folder || key.empty())
+    return {};
+  std::ifstream file(fs::path(*folder) / (key + std::string(suffix)),
+                     std::ios::binary);
+  if (!file)
+    return {};
+  std::ostringstream text;
+  text << file.rdbuf();
+  return support::hashBytes(text.str()).hex();
 }
 
 void warnAboutTunedPlan(const std::string &why) {

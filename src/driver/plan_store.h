@@ -44,6 +44,10 @@ std::string tuningCompiler();
 /// or for something else is ignored; the first of a process is warned about.
 std::optional<SavedPlan> findTunedPlan(const PlanSubject &subject);
 
+/// The hash of an entry's bytes, whatever they are; empty if there is no entry
+/// of this key.
+std::string tunedPlanHash(const std::string &key);
+
 /// Warns, once in a process, that an entry is ignored.
 void warnAboutTunedPlan(const std::string &why);
 

@@ -7,53 +7,36 @@
 
 #include "driver/program.h"
 
-#include "codegen/llvm/codegen.h"
 #include "dialect/specialize.h"
 #include "dialect/tile_verify.h"
-#include "driver/pipeline.h"
+#include "driver/load_kernel.h"
+#include "driver/program_cache.h"
 #include "driver/report.h"
 #include "driver/text.h"
 #include "driver/tunables.h"
 #include "dsl/trace.h"
 #include "interp/interpreter.h"
 #include "realize/cpu/realize.h"
-#include "runtime/host/vendor_library.h"
 #include "support/launch_errors.h"
 #include "tessera/pool.h"
 
 #include "llvm/Support/raw_ostream.h"
 
 #include <chrono>
-#include <mutex>
 
 using namespace mlir;
 
 namespace tessera {
 
-struct Program::State {
-  State() : context(MLIRContext::Threading::DISABLED) {
-    tile::loadTileDialects(context);
-    loadRealizationDialects(context);
-  }
-
-  MLIRContext context;
-  OwningOpRef<ModuleOp> module;
-  tile::KernelOp kernel;
-  std::string name;
-  std::string fileName;
-  std::vector<ProgramParameter> parameters;
-  /// For a kernel that was traced: by what, and the tunables it came across.
-  std::optional<Kernel> source;
-  TraceOptions options;
-  std::vector<TunableInfo> tunables;
-  /// The context is used by one thread at a time.
-  mutable std::mutex mutex;
-};
-
 Program::Program(std::unique_ptr<State> state) : state(std::move(state)) {}
 Program::Program(Program &&) noexcept = default;
 Program &Program::operator=(Program &&) noexcept = default;
 Program::~Program() = default;
+
+static double secondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+      .count();
+}
 
 static DType dtypeOf(Type type) {
   if (auto integer = dyn_cast<IntegerType>(type)) {
@@ -151,6 +134,8 @@ Result<Program> Program::fromText(const std::string &text,
                                   const std::string &fileName,
                                   const std::string &kernelName) {
   auto state = std::make_unique<State>();
+  // What a text may hold does not depend on what is done with it.
+  loadRealizationDialects(state->context);
   Result<OwningOpRef<ModuleOp>> parsed =
       parseTileText(text, fileName, state->context);
   if (!parsed)
@@ -248,6 +233,7 @@ Program::predict(const CompileRequest &given, const PlanChoices &choices,
       completed(given, state->name, state->parameters);
   if (!request)
     return request.error();
+  loadRealizationDialects(state->context);
   OwningOpRef<ModuleOp> work = state->module->clone();
   tile::KernelOp kernel = cast<tile::KernelOp>(
       SymbolTable::lookupSymbolIn(work.get(), state->name));
@@ -255,24 +241,36 @@ Program::predict(const CompileRequest &given, const PlanChoices &choices,
                        llvm::ArrayRef(machines.data(), machines.size()));
 }
 
+namespace {
 /// The module with the values of open tunables that a saved plan has or that
-/// are chosen; null where the program's own will do.
-static Result<OwningOpRef<ModuleOp>>
-withTunables(Program::State &state, const CompileRequest &request,
-             std::vector<TunableCandidate> &candidates) {
-  OwningOpRef<ModuleOp> own;
+/// are chosen.
+struct TunedModule {
+  /// Null where the program's own will do.
+  OwningOpRef<ModuleOp> module;
+  std::vector<std::pair<std::string, int64_t>> values;
+  std::vector<TunableCandidate> candidates;
+};
+} // namespace
+
+static Result<TunedModule> withTunables(Program::State &state,
+                                        const CompileRequest &request) {
+  TunedModule made;
   if (!state.source || state.tunables.empty())
-    return own;
+    return made;
   // A library has its own blocks.
   if (request.vendor != Vendor::None && !request.savedPlan)
-    return own;
+    return made;
   if (!request.savedPlan) {
     std::optional<TunableChoice> choice = chooseTunables(
         *state.source, state.options, state.tunables, state.context, request);
     if (!choice)
-      return own;
-    candidates = std::move(choice->candidates);
-    return std::move(choice->module);
+      return made;
+    made.module = std::move(choice->module);
+    made.candidates = std::move(choice->candidates);
+    for (const TunableCandidate &candidate : made.candidates)
+      if (candidate.code == "chosen")
+        made.values = candidate.values;
+    return made;
   }
   Result<SavedPlan> saved = readPlan(*request.savedPlan);
   if (!saved)
@@ -283,30 +281,37 @@ withTunables(Program::State &state, const CompileRequest &request,
           return tunable.name == name;
         }))
       options.tunables.insert({name, value});
-  return trace(*state.source, state.context, options);
+  made.values.assign(options.tunables.begin(), options.tunables.end());
+  Result<OwningOpRef<ModuleOp>> traced =
+      trace(*state.source, state.context, options);
+  if (!traced)
+    return traced.error();
+  made.module = std::move(*traced);
+  return made;
 }
 
-Result<CompiledKernel> Program::compile(const CompileRequest &given) const {
-  std::lock_guard lock(state->mutex);
+/// What a compilation assumes of a request whose extents are known.
+static Result<CompileRequest> admitted(const Program::State &state,
+                                       const CompileRequest &given) {
   Result<CompileRequest> complete =
-      completed(given, state->name, state->parameters);
+      completed(given, state.name, state.parameters);
   if (!complete)
     return complete.error();
   CompileRequest &request = *complete;
   if (request.threads <= 0)
     request.threads = defaultTaskPool().threads();
   for (const std::string &name : request.prepacked) {
-    auto known = llvm::find_if(
-        state->parameters, [&](const ProgramParameter &parameter) {
+    auto known =
+        llvm::find_if(state.parameters, [&](const ProgramParameter &parameter) {
           return parameter.isView && parameter.name == name;
         });
-    if (known == state->parameters.end() || known->isStored)
+    if (known == state.parameters.end() || known->isStored)
       return Error{ErrorFamily::Usage,
                    "usage.prepacked",
                    "'" + name +
                        "' is to be prepacked, expected an array that "
                        "kernel '" +
-                       state->name + "' reads",
+                       state.name + "' reads",
                    {}};
   }
   if (request.vendor != Vendor::None && !request.prepacked.empty())
@@ -315,109 +320,125 @@ Result<CompiledKernel> Program::compile(const CompileRequest &given) const {
                  "a library is asked for, which takes no prepacked arrays; "
                  "leave out one of them",
                  {}};
-  std::vector<TunableCandidate> tunables;
-  Result<OwningOpRef<ModuleOp>> tuned = withTunables(*state, request, tunables);
+  return complete;
+}
+
+namespace {
+/// A kernel and what is needed to keep it on disk.
+struct Made {
+  CompiledKernel kernel;
+  PipelineResult pipeline;
+  ChosenTrace chosen;
+};
+} // namespace
+
+/// Everything from tunables to loaded code.
+static Result<Made> make(Program::State &state, const CompileRequest &request) {
+  loadRealizationDialects(state.context);
+  auto start = std::chrono::steady_clock::now();
+  Result<TunedModule> tuned = withTunables(state, request);
   if (!tuned)
     return tuned.error();
+  const double choosing = secondsSince(start);
   // Compilation specializes a copy.
   OwningOpRef<ModuleOp> work =
-      *tuned ? std::move(*tuned)
-             : OwningOpRef<ModuleOp>(state->module->clone());
-  tile::KernelOp kernel = cast<tile::KernelOp>(
-      SymbolTable::lookupSymbolIn(work.get(), state->name));
-  kernel.setTier(state->kernel.getTier());
+      tuned->module ? std::move(tuned->module)
+                    : OwningOpRef<ModuleOp>(state.module->clone());
+  tile::KernelOp kernel =
+      cast<tile::KernelOp>(SymbolTable::lookupSymbolIn(work.get(), state.name));
+  kernel.setTier(state.kernel.getTier());
+  ChosenTrace chosen;
+  if (request.useDiskCache && !tuned->values.empty())
+    chosen = {tuned->values, traceHash(kernel)};
   Result<PipelineResult> compiled = compileForCpu(kernel, request);
   if (!compiled)
     return compiled.error();
-  compiled->tunables = std::move(tunables);
+  compiled->tunables = std::move(tuned->candidates);
+  if (!compiled->tunables.empty())
+    compiled->times.insert(compiled->times.begin(), {"tunables", choosing});
 
+  start = std::chrono::steady_clock::now();
+  Result<ExecutableInfo> info =
+      loadKernel(state.name, state.parameters, request,
+                 {compiled->object, compiled->stages, compiled->packs,
+                  compiled->checks, compiled->plan.vendor});
+  if (!info)
+    return info.error();
+  compiled->times.push_back({"load", secondsSince(start)});
+  std::string report = makeReport(*compiled, *info, kernel, request);
+  CompiledKernel made{Executable(std::move(*info))};
+  made.object = compiled->object;
+  made.plan = std::make_shared<const Plan>(compiled->plan);
+  made.subject = std::make_shared<const PlanSubject>(compiled->subject);
+  made.planSource = compiled->planSource;
+  made.planSummary = compiled->plan.summary();
+  made.times = compiled->times;
+  made.report = std::move(report);
+  made.summation = compiled->facts.summation;
+  made.work = compiled->facts.work;
+  return Made{std::move(made), std::move(*compiled), std::move(chosen)};
+}
+
+Result<CompiledKernel> Program::compile(const CompileRequest &given) const {
+  std::lock_guard lock(state->mutex);
+  Result<CompileRequest> request = admitted(*state, given);
+  if (!request)
+    return request.error();
+  std::string whyNot =
+      request->useDiskCache ? whyUncached(*request) : "it is not asked for";
+  if (!whyNot.empty()) {
+    request->useDiskCache = false;
+    Result<Made> made = make(*state, *request);
+    if (!made)
+      return made.error();
+    made->kernel.cache.whyCompiled = made->kernel.cache.whyNotKept = whyNot;
+    return std::move(made->kernel);
+  }
   auto start = std::chrono::steady_clock::now();
-  std::shared_ptr<LoadedObject> code;
-  std::shared_ptr<VendorLibrary> vendor;
-  if (hostRuns(request.isa)) {
-    ExternalFunctions functions;
-    if (const std::optional<VendorCall> &call = compiled->plan.vendor) {
-      Result<std::shared_ptr<VendorLibrary>> opened =
-          VendorLibrary::open(call->library);
-      if (!opened)
-        return opened.error();
-      vendor = *opened;
-      Result<void *> function = vendor->find(call->function);
-      if (!function)
-        return function.error();
-      functions.emplace_back(call->function, *function);
+  const CacheKey key = programKey(*state, *request);
+  CacheLookup lookup = findCurrent(*state, *request, key);
+  if (lookup.entry) {
+    const double seconds = secondsSince(start);
+    start = std::chrono::steady_clock::now();
+    Result<CompiledKernel> loaded =
+        loadCached(*state, *request, std::move(*lookup.entry));
+    if (loaded) {
+      loaded->times = {{"cache", seconds}, {"load", secondsSince(start)}};
+      return loaded;
     }
-    Result<std::shared_ptr<LoadedObject>> loaded =
-        loadObject(compiled->object, state->name, functions);
-    if (!loaded)
-      return loaded.error();
-    code = *loaded;
+    dropExecutable(key);
+    lookup.reason = "its object cannot be loaded: " + loaded.error().message;
   }
-  ExecutableInfo info;
-  info.kernel = state->name;
-  info.alias = request.alias;
-  info.checks = compiled->checks;
-  info.code = code;
-  info.vendor = vendor;
-  info.command = request.command;
-  for (Stage stage : compiled->stages) {
-    if (code) {
-      stage.entry = reinterpret_cast<StageEntry>(code->lookup(stage.symbol));
-      if (!stage.entry)
-        return Error{ErrorFamily::Internal,
-                     "codegen.symbol",
-                     "the generated object does not define '" + stage.symbol +
-                         "'",
-                     {}};
-    }
-    info.stages.push_back(stage);
+  Result<Made> made = make(*state, *request);
+  if (!made)
+    return made.error();
+  CompileRecord &record = made->kernel.cache;
+  record.key = key.name();
+  record.whyCompiled = lookup.reason;
+  record.whyNotKept =
+      keepCompiled(key, *request, made->pipeline, made->kernel, made->chosen);
+  return std::move(made->kernel);
+}
+
+Result<CacheState> Program::cacheState(const CompileRequest &given) const {
+  std::lock_guard lock(state->mutex);
+  Result<CompileRequest> request = admitted(*state, given);
+  if (!request)
+    return request.error();
+  CacheState result;
+  result.reason = whyUncached(*request);
+  if (!result.reason.empty())
+    return result;
+  const CacheKey key = programKey(*state, *request);
+  CacheLookup lookup = findCurrent(*state, *request, key);
+  result.key = key.name();
+  result.isHit = lookup.entry.has_value();
+  result.reason = std::move(lookup.reason);
+  if (std::optional<NearestExecutable> nearest = nearestExecutable(key)) {
+    result.path = std::move(nearest->path);
+    result.differences = std::move(nearest->differences);
   }
-  for (PackedParameter pack : compiled->packs) {
-    if (code)
-      pack.stage.entry =
-          reinterpret_cast<StageEntry>(code->lookup(pack.stage.symbol));
-    if (code && !pack.stage.entry)
-      return Error{ErrorFamily::Internal,
-                   "codegen.symbol",
-                   "the generated object does not define '" +
-                       pack.stage.symbol + "'",
-                   {}};
-    info.packs.push_back(std::move(pack));
-  }
-  compiled->times.push_back(
-      {"load",
-       std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
-           .count()});
-  for (auto [number, parameter] : llvm::enumerate(state->parameters)) {
-    if (parameter.isView)
-      info.parameters.push_back(ViewParameter{
-          parameter.name, parameter.dtype, parameter.writable,
-          request.extents[number], request.unitStride[number],
-          llvm::any_of(info.packs,
-                       [number = number](const PackedParameter &pack) {
-                         return pack.parameter == number;
-                       })});
-    else
-      info.parameters.push_back(ScalarParameter{parameter.name, parameter.dtype,
-                                                parameter.hasDefault,
-                                                parameter.defaultValue});
-  }
-  std::string summary = compiled->plan.summary();
-  std::string report = makeReport(*compiled, info, kernel, request);
-  std::vector<StageTime> times = compiled->times;
-  SummationPlan summation = compiled->facts.summation;
-  WorkEstimate estimate = compiled->facts.work;
-  return CompiledKernel{
-      Executable(std::move(info)),
-      std::move(compiled->object),
-      std::make_shared<const Plan>(std::move(compiled->plan)),
-      std::make_shared<const PlanSubject>(std::move(compiled->subject)),
-      std::move(compiled->planSource),
-      std::move(summary),
-      std::move(times),
-      std::move(report),
-      summation,
-      estimate};
+  return result;
 }
 
 Result<CompiledKernel> Program::compileFor(std::span<const Argument> arguments,

@@ -17,6 +17,7 @@
 #include "interp/options.h"
 #include "support/vendor.h"
 #include "target/target.h"
+#include "tessera/compile.h"
 #include "tessera/dsl/kernel.h"
 #include "tessera/executable.h"
 
@@ -87,6 +88,10 @@ struct CompileRequest {
   /// Where no plan is given, take a tuned one if there is one
   /// (driver/plan_store.h).
   bool useTunedPlans = true;
+  /// Take the executable from this user's disk if it is there, and keep it
+  /// there (driver/cache_store.h). Such a kernel has no plan: what it says of
+  /// itself is the report.
+  bool useDiskCache = false;
   /// Put what the machine code itself tells (stack use, registers) into the
   /// report, which costs disassembling it.
   bool machineFacts = false;
@@ -131,21 +136,43 @@ struct WorkEstimate {
 struct CompiledKernel {
   Executable executable;
   /// The object file the executable was loaded from.
-  std::string object;
-  /// The plan, and the candidates it was chosen from (plan/plan.h).
-  std::shared_ptr<const Plan> plan;
-  /// What the plan is for, to save it (driver/plan_file.h).
-  std::shared_ptr<const PlanSubject> subject;
+  std::string object = {};
+  /// The plan, and the candidates it was chosen from (plan/plan.h); null for a
+  /// kernel from disk.
+  std::shared_ptr<const Plan> plan = {};
+  /// What the plan is for, to save it (driver/plan_file.h); null with the plan.
+  std::shared_ptr<const PlanSubject> subject = {};
   /// Where the plan is from: "search", "default" (there was nothing to
   /// choose), "file", "tuned", "request".
-  std::string planSource;
+  std::string planSource = {};
   /// The plan in one line.
-  std::string planSummary;
-  std::vector<StageTime> times;
-  /// The execution report as JSON text (docs/report.md).
-  std::string report;
-  SummationPlan summation;
-  WorkEstimate work;
+  std::string planSummary = {};
+  std::vector<StageTime> times = {};
+  /// The execution report as JSON text (docs/report.md), of the compilation
+  /// that made the object.
+  std::string report = {};
+  SummationPlan summation = {};
+  WorkEstimate work = {};
+  /// Whether it is from disk.
+  CompileRecord cache = {};
+};
+
+/// What is on disk for a request (driver/cache_store.h).
+struct CacheState {
+  /// The key's name; empty where the request is none of the cache's business.
+  std::string key;
+  /// Whether compiling would take the executable from disk.
+  bool isHit = false;
+  /// Why not.
+  std::string reason;
+  /// The file of the executable, or of the one whose key is nearest; empty for
+  /// none.
+  std::string path;
+  /// In which parts the nearest key differs.
+  struct Difference {
+    std::string part, found, wanted;
+  };
+  std::vector<Difference> differences;
 };
 
 class Program {
@@ -183,6 +210,9 @@ public:
       const std::vector<std::optional<std::vector<int64_t>>> &known) const;
 
   Result<CompiledKernel> compile(const CompileRequest &request) const;
+
+  /// What the disk has of a request's executable, without compiling it.
+  Result<CacheState> cacheState(const CompileRequest &request) const;
 
   /// What a plan is predicted to take on each of several machines, in
   /// nanoseconds of one call on one thread.

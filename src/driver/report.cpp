@@ -41,6 +41,7 @@ public:
     Json report;
     report["schema"] = reportSchema;
     report["kernel"] = info.kernel;
+    report["origin"] = name(ExecutableOrigin::Compiled);
     report["parameters"] = parameters();
     report["plan"] = plan();
     report["passes"] = passes();

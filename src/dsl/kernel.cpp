@@ -366,6 +366,10 @@ Result<OwningOpRef<ModuleOp>> trace(const Kernel &kernel, MLIRContext &mlir,
   return module;
 }
 
+const char *sourceFile(const Kernel &kernel) {
+  return kernel.state().where.file;
+}
+
 //===----------------------------------------------------------------------===//
 // Kernel
 //===----------------------------------------------------------------------===//

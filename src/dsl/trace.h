@@ -33,6 +33,10 @@ trace(const Kernel &kernel, mlir::MLIRContext &context,
       const TraceOptions &options, std::vector<Error> *diagnostics = nullptr,
       std::vector<TunableInfo> *tunables = nullptr);
 
+/// The file of the author's call of kernel(), as the compiler of that code
+/// spelled it: a text in the program or shared library that holds the code.
+const char *sourceFile(const Kernel &kernel);
+
 } // namespace tessera
 
 #endif // TESSERA_DSL_TRACE_H

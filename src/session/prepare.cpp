@@ -224,6 +224,7 @@ CompileRequest CompiledOperator::State::compileRequest() const {
   compile.machine = request.machine;
   compile.savedPlan = request.savedPlan;
   compile.useTunedPlans = request.useTunedPlans;
+  compile.useDiskCache = request.useDiskCache;
   compile.vendor = request.vendor;
   compile.prepacked = request.prepacked;
   compile.isa = request.isa;
@@ -383,11 +384,9 @@ Result<void> CompiledOperator::State::prepare(const kernels::Operator *given,
   return compile();
 }
 
-/// Compiles for dense arrays that are nowhere.
-Result<std::vector<std::vector<int64_t>>>
-CompiledOperator::State::compileUnseen(const kernels::Operator *given,
-                                       const RunRequest &wanted,
-                                       Assume assume) {
+/// What is compiled for dense arrays that are nowhere.
+Result<CompileRequest> CompiledOperator::State::unseenRequest(
+    const kernels::Operator *given, const RunRequest &wanted, Assume assume) {
   Result<std::vector<std::vector<int64_t>>> extents = resolve(given, wanted);
   if (!extents)
     return extents.error();
@@ -403,11 +402,21 @@ CompiledOperator::State::compileUnseen(const kernels::Operator *given,
       for (int64_t axis = 0; axis < tensor.rank(); ++axis)
         unit.push_back(own[axis] <= 1 || tensor.strides[axis] == 1);
     }
-  Result<CompiledKernel> result = program.compile(compile);
+  return compile;
+}
+
+Result<std::vector<std::vector<int64_t>>>
+CompiledOperator::State::compileUnseen(const kernels::Operator *given,
+                                       const RunRequest &wanted,
+                                       Assume assume) {
+  Result<CompileRequest> compile = unseenRequest(given, wanted, assume);
+  if (!compile)
+    return compile.error();
+  Result<CompiledKernel> result = program.compile(*compile);
   if (!result)
     return result.error();
   kernel.emplace(std::move(*result));
-  return extents;
+  return compile->extents;
 }
 
 } // namespace tessera::session

@@ -69,6 +69,30 @@ Result<Compilation> compileProgram(Program program, const RunRequest &request,
                                        assume);
 }
 
+Result<CacheState> CompiledOperator::cacheState(Program program,
+                                                const kernels::Operator *op,
+                                                const RunRequest &request) {
+  State state(std::move(program));
+  Result<CompileRequest> compile =
+      state.unseenRequest(op, request, Assume::Dense);
+  if (!compile)
+    return compile.error();
+  return state.program.cacheState(*compile);
+}
+
+Result<CacheState> cacheStateOfOperator(const kernels::Operator &op,
+                                        const RunRequest &request) {
+  Result<Program> program = traceOperator(op, request);
+  if (!program)
+    return program.error();
+  return CompiledOperator::cacheState(std::move(*program), &op, request);
+}
+
+Result<CacheState> cacheStateOfProgram(Program program,
+                                       const RunRequest &request) {
+  return CompiledOperator::cacheState(std::move(program), nullptr, request);
+}
+
 Result<RunResult> CompiledOperator::run(const RunValues &values) {
   return state->run(values);
 }

@@ -79,6 +79,9 @@ struct RunRequest {
   const Machine *machine = nullptr;
   std::optional<PlanText> savedPlan = {};
   bool useTunedPlans = true;
+  /// Take the executable from disk if it is there, and keep it there
+  /// (driver/program.h).
+  bool useDiskCache = false;
   /// A library that the whole kernel is handed to (driver/program.h).
   Vendor vendor = Vendor::None;
   /// Arrays that are packed before a launch (driver/program.h).
@@ -277,6 +280,10 @@ public:
                                          const kernels::Operator *op,
                                          const RunRequest &request,
                                          Assume assume);
+  /// For cacheStateOfOperator and cacheStateOfProgram.
+  static Result<CacheState> cacheState(Program program,
+                                       const kernels::Operator *op,
+                                       const RunRequest &request);
 
 private:
   struct State;
@@ -294,6 +301,12 @@ Result<Compilation> compileOperator(const kernels::Operator &op,
                                     Assume assume = Assume::Dense);
 Result<Compilation> compileProgram(Program program, const RunRequest &request,
                                    Assume assume = Assume::Dense);
+
+/// What the disk has of the executable that a run of the request uses.
+Result<CacheState> cacheStateOfOperator(const kernels::Operator &op,
+                                        const RunRequest &request);
+Result<CacheState> cacheStateOfProgram(Program program,
+                                       const RunRequest &request);
 
 Result<RunResult> runOperator(const kernels::Operator &op,
                               const RunRequest &request = {},

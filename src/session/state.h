@@ -52,6 +52,8 @@ struct CompiledOperator::State {
 
   Result<void> prepare(const kernels::Operator *given,
                        const RunRequest &wanted);
+  Result<CompileRequest> unseenRequest(const kernels::Operator *given,
+                                       const RunRequest &wanted, Assume assume);
   Result<std::vector<std::vector<int64_t>>>
   compileUnseen(const kernels::Operator *given, const RunRequest &wanted,
                 Assume assume);

@@ -151,7 +151,7 @@ bool isDescriptorPath(const std::string &path) {
   return false;
 }
 
-Result<AtomicFile> AtomicFile::create(const std::string &path) {
+Result<AtomicFile> AtomicFile::create(const std::string &path, unsigned mode) {
   Result<std::string> target = resolveTarget(path);
   if (!target)
     return target.error();
@@ -162,7 +162,7 @@ Result<AtomicFile> AtomicFile::create(const std::string &path) {
   // Known to the handler before it exists.
   result.entry = addEntry(result.temporary);
   result.file = ::open(result.temporary.c_str(),
-                       O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+                       O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
   if (result.file >= 0)
     return result;
   const int reason = errno;

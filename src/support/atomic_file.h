@@ -33,8 +33,10 @@ bool isDescriptorPath(const std::string &path);
 class AtomicFile {
 public:
   /// Begins a file. An existing `path` must be a regular file and stand for no
-  /// descriptor; a symbolic link is followed.
-  static Result<AtomicFile> create(const std::string &path);
+  /// descriptor; a symbolic link is followed. `mode` are the permissions of the
+  /// new file, which the process's mask restricts.
+  static Result<AtomicFile> create(const std::string &path,
+                                   unsigned mode = 0666);
 
   AtomicFile(AtomicFile &&other) noexcept;
   AtomicFile &operator=(AtomicFile &&) = delete;

@@ -25,7 +25,7 @@ namespace tessera::support {
 
 namespace {
 
-constexpr std::array<EnvEntry, 13> table = {{
+constexpr std::array<EnvEntry, 15> table = {{
     {EnvVariable::Log, "TESSERA_LOG", "0 or 1",
      "prints one line per launch to standard error, in the form of a command "
      "that repeats it; off when unset",
@@ -57,6 +57,14 @@ constexpr std::array<EnvEntry, 13> table = {{
      "where tessera tune keeps plans and compilations find them; off for "
      "nowhere; tessera/plans in $XDG_CACHE_HOME or ~/.cache when unset",
      EnvKind::Name},
+    {EnvVariable::CacheDir, "TESSERA_CACHE_DIR", "a directory, or off",
+     "where compile() and tessera run keep executables and find them; off for "
+     "nowhere; tessera/executables in $XDG_CACHE_HOME or ~/.cache when unset",
+     EnvKind::Name},
+    {EnvVariable::CacheMiB, "TESSERA_CACHE_MIB", "1 to 1048576",
+     "MiB that these executables may take, the least recently used are "
+     "removed; 256 when unset",
+     EnvKind::Integer, 1, 1048576},
     {EnvVariable::VendorLibrary, "TESSERA_VENDOR_LIBRARY", "a shared library",
      "the library that --vendor calls; when unset, the first that is there of "
      "OpenBLAS and BLIS, or of the versions of oneDNN",

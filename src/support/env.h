@@ -35,6 +35,8 @@ enum class EnvVariable {
   PerfMap,
   Calibration,
   PlanDir,
+  CacheDir,
+  CacheMiB,
   VendorLibrary,
   BenchDir,
   PeersDir,

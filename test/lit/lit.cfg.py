@@ -18,6 +18,8 @@ config.environment["PATH"] = os.pathsep.join(
      config.environment.get("PATH", "")])
 # Plans that a user has tuned are no part of what is tested.
 config.environment["TESSERA_PLAN_DIR"] = "off"
+# And no executable that an earlier build or test left.
+config.environment["TESSERA_CACHE_DIR"] = "off"
 for name in ("ASAN_OPTIONS", "LSAN_OPTIONS", "UBSAN_OPTIONS", "TSAN_OPTIONS"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
