@@ -151,6 +151,7 @@ Action addBench(CLI::App &app);
 /// Hidden: the process of one arm of a benchmark.
 Action addBenchWorker(CLI::App &app);
 Action addCalibrate(CLI::App &app);
+Action addCache(CLI::App &app);
 Action addDoctor(CLI::App &app);
 
 } // namespace tessera::cli

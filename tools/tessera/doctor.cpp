@@ -8,6 +8,7 @@
 #include "tools/tessera/command_line.h"
 #include "tools/tessera/render.h"
 
+#include "driver/cache_store.h"
 #include "support/env.h"
 #include "target/calibration.h"
 #include "target/host_machine.h"
@@ -74,6 +75,20 @@ void printMachine() {
     fmt::print("         calibration: in use\n");
 }
 
+/// Where executables are kept, or why they are not.
+void printCache() {
+  if (const std::string problem = cacheProblem(); !problem.empty()) {
+    fmt::print("cache    {}\n", problem);
+    return;
+  }
+  int64_t bytes = 0;
+  const std::vector<CacheFile> files = listExecutables();
+  for (const CacheFile &file : files)
+    bytes += file.bytes;
+  fmt::print("cache    {}: {} executables, {} of at most {}\n", *cacheFolder(),
+             files.size(), sizeText(bytes), sizeText(cacheLimit()));
+}
+
 int doctor() {
   DeviceInfo device = cpuDevice();
   std::vector<std::string_view> levels;
@@ -85,6 +100,7 @@ int doctor() {
              fmt::join(levels, ", "), defaultTaskPool().threads(),
              static_cast<double>(device.memoryBytes) / (1 << 30));
   printMachine();
+  printCache();
   fmt::print("environment (for debugging only)\n");
   for (const support::EnvEntry &entry : support::envTable()) {
     const char *value = std::getenv(std::string(entry.name).c_str());

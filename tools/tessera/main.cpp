@@ -36,10 +36,12 @@ void refuseEmptyValues(CLI::App &app) {
                             : std::string();
       },
       "");
-  for (CLI::App *verb : app.get_subcommands({}))
+  for (CLI::App *verb : app.get_subcommands({})) {
     for (CLI::Option *option : verb->get_options())
       if (option->get_items_expected_max() > 0)
         option->check(hasText);
+    refuseEmptyValues(*verb);
+  }
 }
 
 /// What debugging variables say that Tessera does not understand.
@@ -75,6 +77,7 @@ int run(int argc, char **argv) {
       {"tune", cli::addTune(app)},
       {"bench", cli::addBench(app)},
       {"calibrate", cli::addCalibrate(app)},
+      {"cache", cli::addCache(app)},
       {"doctor", cli::addDoctor(app)},
       {"bench-worker", cli::addBenchWorker(app)},
   };
@@ -85,7 +88,8 @@ int run(int argc, char **argv) {
       })) {
     cli::printError(
         "tessera: error: unknown verb '{}', expected list, run, explain, "
-        "compile, tune, bench, calibrate or doctor\ntry: tessera --help\n",
+        "compile, tune, bench, calibrate, cache or doctor\ntry: tessera "
+        "--help\n",
         argv[1]);
     return 2;
   }

@@ -128,6 +128,10 @@ void printLine(const Outcome &outcome) {
              shortened(outcome.plan(), 60));
 }
 
+Json textOrNull(const std::string &text) {
+  return text.empty() ? Json() : Json(text);
+}
+
 /// The report of the compilation with what this run measured.
 Json makeJson(const Outcome &outcome) {
   const session::RunResult &result = outcome.result;
@@ -162,6 +166,12 @@ Json makeJson(const Outcome &outcome) {
         output.firstWrong ? Json(output.firstWrong->str()) : Json();
     run["outputs"].push_back(entry);
   }
+  if (kernel) {
+    json["origin"] = name(kernel->cache.origin);
+    run["cache"] = {{"key", textOrNull(kernel->cache.key)},
+                    {"why_compiled", textOrNull(kernel->cache.whyCompiled)},
+                    {"why_not_kept", textOrNull(kernel->cache.whyNotKept)}};
+  }
   json["run"] = run;
   json["measured"] = kernel ? measuredJson(result, kernel->work) : Json();
   return json;
@@ -189,6 +199,8 @@ Result<int> run(RunOptions options) {
   if (!subject)
     return subject.error();
   subject->request.machineFacts = !options.common.json.empty();
+  // A kernel from disk has no plan to save.
+  subject->request.useDiskCache = options.common.savePlan.empty();
   options.threads = subject->request.threads;
   Result<session::CompiledOperator> compiled = subject->prepare();
   if (!compiled)
