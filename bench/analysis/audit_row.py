@@ -23,7 +23,7 @@ SLOW_FACTOR = 20
 # What a call of its own takes while it is calibrated may be far more than later:
 # threads have to be woken. Rows whose turns take less than this part of the
 # time of a row have no reason for fewer samples.
-LEAST_PART = {"native": 0.25, "batch": 0.25, "device": 0.25}
+LEAST_PART = {"native": 0.25, "prepared": 0.25, "batch": 0.25, "device": 0.25}
 LEAST_PART_OF_SINGLE_CALLS = 0.005
 CALL_SAMPLES = 25
 
@@ -295,7 +295,7 @@ class RowAudit(Evidence):
                                 "expected whole nanoseconds above 0")
                     bad = True
             bad = bad or not values
-        if self.row["boundary"] in ("call", "cold") and \
+        if self.row["boundary"] in ("call", "cold", "disk") and \
                 arm.get("inner", 1) != 1:
             self.report(name, "inner", f"found {arm['inner']}, expected 1: "
                         f"samples of '{self.row['boundary']}' are single calls")
@@ -480,7 +480,7 @@ class RowAudit(Evidence):
                     self.report("", f"work.{field}", f"found {work[field]}, "
                                 f"expected at most the {limit} bytes of the "
                                 "arrays")
-        if self.row["boundary"] == "cold" and floor["by"] == "none":
+        if self.row["boundary"] in ("cold", "disk") and floor["by"] == "none":
             return
         nanoseconds, by, name = floor_of(self.ceilings, self.row["threads"],
                                          work)

@@ -9,8 +9,8 @@ of its fields."""
 
 from .units import bytes_text, count, digits, percent, time_text
 
-COLD = (("trace", "trace"), ("plan", "plan"), ("compile", "compile"),
-        ("load", "load"), ("firstCall", "first call"))
+COLD = (("trace", "trace"), ("lookup", "lookup on disk"), ("plan", "plan"),
+        ("compile", "compile"), ("load", "load"), ("firstCall", "first call"))
 
 
 def at(value, *names):

@@ -376,7 +376,7 @@ def roofline(run, group, title):
     if not rows:
         return None
     boundary, threads, _ = group.key
-    if boundary == "cold":  # Compilation has no such ceiling.
+    if boundary in ("cold", "disk"):  # Compilation has no such ceiling.
         return None
     lines = bandwidths(run.result, threads)
     peaks = [(ceiling.name, ceiling.flops_per_second)

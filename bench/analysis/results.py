@@ -119,7 +119,8 @@ NUMBER = Is("a number", number)
 HASH = Is("32 hexadecimal digits", lambda value: isinstance(value, str) and
           re.fullmatch("[0-9a-f]{32}", value))
 ANY = Is("anything", lambda value: True)
-BOUNDARY = one_of("native", "call", "batch", "cold", "device")
+BOUNDARY = one_of("native", "prepared", "call", "batch", "cold", "disk",
+                  "device")
 
 CHECKED = Record({"output": TEXT, "elements": COUNT, "compared": COUNT,
                   "wrong": COUNT},

@@ -46,7 +46,8 @@ class Row:
         self.comparisons = {item["arm"]: item
                             for item in row.get("comparisons") or []}
         self.kernels = kernels_of(self.subject)
-        self.cold = cold_of(self.subject) if row["boundary"] == "cold" else []
+        self.cold = cold_of(self.subject) \
+            if row["boundary"] in ("cold", "disk") else []
         self.why = row.get("why") or (self.subject or {}).get("why") or ""
 
     @property

@@ -29,8 +29,8 @@ struct Variant {
 
 /// Where the clock stands (docs/benchmarking.md); "device" is an interval that
 /// the device's own clock measured.
-inline constexpr const char *boundaries[] = {"native", "call", "batch", "cold",
-                                             "device"};
+inline constexpr const char *boundaries[] = {
+    "native", "prepared", "call", "batch", "cold", "disk", "device"};
 
 /// An operator at certain extents, measured at one boundary.
 struct RowSpec {

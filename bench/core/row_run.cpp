@@ -42,8 +42,8 @@ constexpr double clockNanoseconds = 1e6;
 constexpr double longCallNanoseconds = 0.2e9;
 
 bool isAmortized(const RowSpec &row) {
-  return row.boundary == "native" || row.boundary == "batch" ||
-         row.boundary == "device";
+  return row.boundary == "native" || row.boundary == "prepared" ||
+         row.boundary == "batch" || row.boundary == "device";
 }
 
 /// The sample times of a reply: as many whole numbers as were asked for.
@@ -468,7 +468,8 @@ json RowRun::finish() {
   Floor floor = floorOf(ceilings, row.threads, work["bytesRead"],
                         work["bytesWritten"], work["flops"]);
   // The ceilings are those of processors.
-  if (row.boundary != "cold" && row.boundary != "device")
+  if (row.boundary != "cold" && row.boundary != "disk" &&
+      row.boundary != "device")
     result["floor"] = {{"nanoseconds", floor.nanoseconds},
                        {"by", floor.by},
                        {"ceiling", floor.ceiling}};

@@ -18,8 +18,10 @@
 #include "tessera/npy.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <functional>
 #include <map>
 
@@ -35,6 +37,38 @@ struct Step {
   std::vector<Argument> arguments;
 
   const Executable &executable() const { return compilation.kernel.executable; }
+};
+
+/// An empty folder that is gone with this.
+class TemporaryFolder {
+public:
+  TemporaryFolder() = default;
+  TemporaryFolder(const TemporaryFolder &) = delete;
+  TemporaryFolder &operator=(const TemporaryFolder &) = delete;
+  ~TemporaryFolder() {
+    std::error_code code;
+    if (!name.empty())
+      std::filesystem::remove_all(name, code);
+  }
+
+  Result<void> create() {
+    std::error_code code;
+    std::string pattern =
+        (std::filesystem::temp_directory_path(code) / "tessera-bench-XXXXXX")
+            .string();
+    if (!::mkdtemp(pattern.data()))
+      return Error{ErrorFamily::Unsupported,
+                   "bench.folder",
+                   fmt::format("cannot make the folder '{}': {}", pattern,
+                               std::strerror(errno)),
+                   {}};
+    name = pattern;
+    return {};
+  }
+  const std::string &path() const { return name; }
+
+private:
+  std::string name;
 };
 
 /// What all boundaries share: kernels that run one after another, mostly one,
@@ -154,7 +188,7 @@ private:
   std::vector<std::unique_ptr<unsigned char, Free>> workspaces;
 };
 
-/// The same on all threads, through the pool.
+/// Prepared launches, through the pool where there are several threads.
 class PreparedProblem : public SubjectProblem {
 public:
   using SubjectProblem::SubjectProblem;
@@ -194,15 +228,28 @@ public:
   }
 };
 
-/// Trace, plan, compile, load and the first call.
+/// Trace, plan, compile, load and the first call; or trace, the look for the
+/// executable on disk, load and the first call.
 class ColdProblem : public SubjectProblem {
 public:
   ColdProblem(Steps steps, const kernels::Operator &op,
-              session::RunRequest request)
-      : SubjectProblem(std::move(steps)), op(op), request(std::move(request)) {}
+              session::RunRequest request, ExecutableOrigin origin)
+      : SubjectProblem(std::move(steps)), op(op), request(std::move(request)),
+        origin(origin) {
+    this->request.useDiskCache = origin == ExecutableOrigin::Disk;
+  }
 
   /// One untimed call tells how the time is split.
   Result<void> bind() {
+    if (origin == ExecutableOrigin::Disk) {
+      // Of its own: what another process left there is another measurement.
+      if (Result<void> status = folder.create(); !status)
+        return status.error();
+      ::setenv("TESSERA_CACHE_DIR", folder.path().c_str(), /*overwrite=*/1);
+      if (Result<session::Compilation> made = compileOperator(op, request);
+          !made)
+        return made.error();
+    }
     if (int status = run())
       return Error{ErrorFamily::Internal,
                    "bench.cold",
@@ -215,11 +262,11 @@ public:
     support::Stopwatch watch;
     Result<session::Compilation> made = compileOperator(op, request);
     int64_t compiled = watch.nanoseconds();
-    if (!made.ok() ||
+    if (!made.ok() || made->kernel.cache.origin != origin ||
         !made->kernel.executable.launch(steps.list[0].arguments, steps.options)
              .ok())
       return 1;
-    split = {compiled, 0, 0, 0, watch.nanoseconds() - compiled};
+    split = {compiled, 0, 0, 0, 0, watch.nanoseconds() - compiled};
     for (const StageTime &time : made->kernel.times) {
       // The parts of a stage have its name before a point.
       if (time.stage.find('.') != std::string::npos)
@@ -227,6 +274,7 @@ public:
       auto nanoseconds = static_cast<int64_t>(time.seconds * 1e9);
       (time.stage == "codegen" ? split.compile
        : time.stage == "load"  ? split.load
+       : time.stage == "cache" ? split.lookup
                                : split.plan) += nanoseconds;
       split.trace -= nanoseconds;
     }
@@ -235,21 +283,29 @@ public:
 
   void describe(json &reply) const override {
     SubjectProblem::describe(reply);
-    reply["cold"]["split"] = {{"trace", split.trace},
-                              {"plan", split.plan},
-                              {"compile", split.compile},
-                              {"load", split.load},
-                              {"firstCall", split.firstCall}};
+    json parts{{"trace", split.trace},
+               {"load", split.load},
+               {"firstCall", split.firstCall}};
+    if (origin == ExecutableOrigin::Disk) {
+      parts["lookup"] = split.lookup;
+    } else {
+      parts["plan"] = split.plan;
+      parts["compile"] = split.compile;
+    }
+    reply["cold"]["split"] = parts;
   }
 
 private:
   /// In nanoseconds, of the last call.
   struct Split {
-    int64_t trace = 0, plan = 0, compile = 0, load = 0, firstCall = 0;
+    int64_t trace = 0, lookup = 0, plan = 0, compile = 0, load = 0,
+            firstCall = 0;
   };
 
   const kernels::Operator &op;
   session::RunRequest request;
+  ExecutableOrigin origin;
+  TemporaryFolder folder;
   Split split;
 };
 
@@ -353,12 +409,13 @@ Result<void> addVariant(Steps &steps, const RowSpec &row, const json &list,
 class Subject : public Arm {
 public:
   json describe() override {
-    return {{"name", "tessera"},
-            {"version", TESSERA_VERSION},
-            {"mathMode", "default tier: fused multiply-add, free order of "
-                         "unordered sums, subnormals kept"},
-            {"boundaries", {"native", "call", "batch", "cold"}},
-            {"details", {{"isa", name(defaultIsa())}}}};
+    return {
+        {"name", "tessera"},
+        {"version", TESSERA_VERSION},
+        {"mathMode", "default tier: fused multiply-add, free order of "
+                     "unordered sums, subnormals kept"},
+        {"boundaries", {"native", "prepared", "call", "batch", "cold", "disk"}},
+        {"details", {{"isa", name(defaultIsa())}}}};
   }
 
   Result<std::unique_ptr<Problem>>
@@ -391,10 +448,14 @@ public:
         });
     if (row->boundary == "native" && row->threads == 1 && !isLibrary)
       return make<NativeProblem>(std::move(steps));
-    if (row->boundary == "native")
+    if (row->boundary == "native" || row->boundary == "prepared")
       return make<PreparedProblem>(std::move(steps));
-    if (row->boundary == "cold" && op && steps.list.size() == 1)
-      return make<ColdProblem>(std::move(steps), *op, row->runRequest());
+    if ((row->boundary == "cold" || row->boundary == "disk") && op &&
+        steps.list.size() == 1)
+      return make<ColdProblem>(std::move(steps), *op, row->runRequest(),
+                               row->boundary == "disk"
+                                   ? ExecutableOrigin::Disk
+                                   : ExecutableOrigin::Compiled);
     if (row->boundary == "call" || row->boundary == "batch")
       return make<CallProblem>(std::move(steps));
     return Error{ErrorFamily::Unsupported,

@@ -177,6 +177,27 @@ class FaultsTest(unittest.TestCase):
             self.assertLess(sum(split.values()), 50 * median)
             self.assertGreater(50 * sum(split.values()), median)
 
+    def test_call_from_disk_has_its_parts(self):
+        parts = ["trace", "lookup", "load", "firstCall"]
+        # Whatever TESSERA_CACHE_DIR says: arms have folders of their own.
+        run = Run([], boundary="disk")
+        self.assertEqual(run.process.returncode, 0, run.process.stderr)
+        self.assertEqual(run.audit.returncode, 0, run.audit.stdout)
+        for name in ("tessera", "tessera-control"):
+            arm = run.arms[name]
+            self.assertEqual(arm["inner"], 1)
+            self.assertEqual(sorted(arm["cold"]["split"]), sorted(parts))
+            for part in parts:
+                self.assertGreater(arm["cold"]["split"][part], 0)
+        self.assertEqual(run.row["floor"]["by"], "none")
+
+    def test_prepared_launches_are_amortized(self):
+        run = Run([], boundary="prepared")
+        self.assertEqual(run.process.returncode, 0, run.process.stderr)
+        self.assertEqual(run.audit.returncode, 0, run.audit.stdout)
+        for name in ("tessera", "tessera-control"):
+            self.assertGreater(run.arms[name]["inner"], 1)
+
     def test_another_version_of_a_peer_does_not_go_on(self):
         with tempfile.TemporaryDirectory() as folder:
             (pathlib.Path(folder) / "peers.json").write_text(json.dumps(

@@ -17,6 +17,7 @@ import unittest
 HERE = pathlib.Path(__file__).resolve().parent
 # What the user calibrated is none of the tests' business.
 os.environ["TESSERA_CALIBRATION"] = "off"
+os.environ["TESSERA_CACHE_DIR"] = "off"
 
 
 class Lines(unittest.TestResult):
