@@ -101,11 +101,14 @@ private:
       return failure(usage("nothing is prepared"));
     std::vector<int64_t> nanoseconds(std::clamp<int64_t>(samples, 1, 1 << 20));
     auto call = [](void *problem) {
-      return static_cast<Problem *>(problem)->run();
+      return static_cast<Problem *>(problem)->timed();
     };
-    if (int status = tessera_bench_time(
-            call, problem.get(), warm, static_cast<int64_t>(nanoseconds.size()),
-            std::max<int64_t>(inner, 1), nanoseconds.data()))
+    int status = tessera_bench_time(
+        call, problem.get(), warm, static_cast<int64_t>(nanoseconds.size()),
+        std::max<int64_t>(inner, 1), nanoseconds.data());
+    if (status == 0)
+      status = problem->complete();
+    if (status != 0)
       return {{"status", "failed"},
               {"why", fmt::format("a call returned {}", status)}};
     return {{"status", "ok"}, {"nanoseconds", nanoseconds}};

@@ -30,6 +30,10 @@ public:
   virtual ~Problem() = default;
   /// Computes the outputs once; 0 on success.
   virtual int run() = 0;
+  /// The part of run() that is timed, and what it takes after any number of
+  /// these to have the outputs.
+  virtual int timed() { return run(); }
+  virtual int complete() { return 0; }
   /// Adds "identity", "detail" and "cold" to the reply.
   virtual void describe(nlohmann::json &reply) const = 0;
 };
