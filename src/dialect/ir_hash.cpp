@@ -5,7 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Types and attributes are unique in a context, so that each is printed once.
+// Types, attributes and names are unique in a context, so that each is printed
+// once. The order of their first uses numbers them, never their addresses.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,7 +32,9 @@ public:
 
 private:
   void add(Operation *op) {
-    content.text(view(op->getName().getStringRef()));
+    const OperationName name = op->getName();
+    add(content, name.getAsOpaquePointer(),
+        [&](llvm::raw_ostream &stream) { stream << name.getStringRef(); });
     content.integer(op->getNumOperands());
     for (Value operand : op->getOperands())
       content.integer(numbers.lookup(operand));
@@ -41,8 +44,8 @@ private:
     const DictionaryAttr attributes = op->getAttrDictionary();
     content.integer(int64_t(attributes.size()));
     for (NamedAttribute attribute : attributes) {
-      content.text(view(attribute.getName().getValue()));
-      content.text(textOf(attribute.getValue()));
+      add(content, Attribute(attribute.getName()));
+      add(content, attribute.getValue());
     }
     add(op->getLoc());
     content.integer(op->getNumRegions());
@@ -65,36 +68,45 @@ private:
   void define(Value value) {
     const int64_t number = int64_t(numbers.size()) + 1;
     numbers[value] = number;
-    content.text(textOf(value.getType()));
+    add(content, value.getType());
   }
 
   void add(Location where) {
-    if (auto line = dyn_cast<FileLineColLoc>(where))
-      locations.integer(1)
-          .text(view(line.getFilename().getValue()))
-          .integer(line.getLine())
-          .integer(line.getColumn());
-    else
-      locations.integer(0).text(textOf(LocationAttr(where)));
-  }
-
-  template <typename Unique> const std::string &textOf(Unique item) {
-    std::string &text = texts[item.getAsOpaquePointer()];
-    if (text.empty()) {
-      llvm::raw_string_ostream stream(text);
-      item.print(stream);
+    if (auto line = dyn_cast<FileLineColLoc>(where)) {
+      locations.integer(line.getLine()).integer(line.getColumn());
+      add(locations, Attribute(line.getFilename()));
+    } else {
+      locations.integer(-1);
+      add(locations, Attribute(LocationAttr(where)));
     }
-    return text;
   }
 
-  static std::string_view view(llvm::StringRef text) {
-    return {text.data(), text.size()};
+  template <typename Unique> void add(support::Hasher &hasher, Unique item) {
+    add(hasher, item.getAsOpaquePointer(),
+        [&](llvm::raw_ostream &stream) { item.print(stream); });
   }
+
+  /// The text of what is unique where it is first met, and its number there
+  /// wherever it is met again.
+  template <typename Print>
+  void add(support::Hasher &hasher, const void *unique, Print print) {
+    Seen &seen = &hasher == &content ? inContent : inLocations;
+    const int64_t next = int64_t(seen.size());
+    const auto [found, isNew] = seen.try_emplace(unique, next);
+    hasher.integer(found->second);
+    if (!isNew)
+      return;
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    print(stream);
+    hasher.text(text);
+  }
+
+  using Seen = llvm::DenseMap<const void *, int64_t>;
 
   support::Hasher content, locations;
   llvm::DenseMap<Value, int64_t> numbers;
-  /// Never empty: every type and attribute has a form.
-  llvm::DenseMap<const void *, std::string> texts;
+  Seen inContent, inLocations;
 };
 
 } // namespace

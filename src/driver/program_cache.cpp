@@ -12,6 +12,8 @@
 #include "driver/plan_store.h"
 #include "dsl/trace.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 namespace tessera {
 
 std::string traceHash(tile::KernelOp kernel) {
@@ -47,8 +49,16 @@ static std::string whyOutdated(Program::State &state,
   if (entry.chosen.empty())
     return {};
   TraceOptions options = state.options;
-  for (const auto &[name, value] : entry.chosen)
+  // The program's own trace has its first values, and is part of the key.
+  bool isOwn = true;
+  for (const auto &[name, value] : entry.chosen) {
     options.tunables[name] = value;
+    isOwn &= llvm::any_of(state.tunables, [&](const TunableInfo &tunable) {
+      return tunable.name == name && tunable.value == value;
+    });
+  }
+  if (isOwn)
+    return {};
   const std::string other = "what the kernel is with the values of its "
                             "tunables has changed";
   if (!state.source)
