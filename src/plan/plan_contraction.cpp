@@ -520,6 +520,10 @@ void NestPlanner::findJumps() {
       plan.lanes * plan.unroll * bytesOf(access->viewType().getElementType());
   const bool areStreams = plan.reducedBlock > 0 && group > line;
   const bool isAlong = !tiled || areStreams;
+  // Whole rows that follow each other are one stream.
+  if (tiled && plan.lanes * plan.unroll >= *extentOf(vectorDimension()) &&
+      liesTogether(tile::ContractOp(tiled)->getOperand(vectorOperand)))
+    return;
   for (unsigned axis = 0; axis < access->axes.size(); ++axis) {
     if (!access->axes[axis].dim || access->axes[axis].dim != plan.vectorDim ||
         !analysis.strides.isUnit(*access, axis))

@@ -18,6 +18,8 @@
 
 #include <gmock/gmock.h>
 
+#include <memory>
+
 namespace tessera::structuretest {
 namespace {
 
@@ -105,6 +107,43 @@ TEST(PlanShape, WindowsAreNotReadInBlocks) {
                     .machine = &genericMachine(Isa::Avx512)})
                   .plan,
               Not(HasSubstr(", by ")));
+}
+
+// A step of the second product reads a whole row of values, which lies behind
+// the one before: nothing is waited for that no prefetcher has asked for.
+TEST(PlanShape, WholeRowsAreOneStream) {
+  auto jumpsFor = [](int64_t values) {
+    session::RunRequest request{.dims = {{"b", 1},
+                                         {"hq", 8},
+                                         {"hkv", 2},
+                                         {"q", 1},
+                                         {"k", 8192},
+                                         {"d", 64},
+                                         {"dv", values}},
+                                .isa = Isa::Avx512,
+                                .threads = 1,
+                                .machine = &genericMachine(Isa::Avx512)};
+    request.choices = std::make_shared<PlanChoices>();
+    auto nestOf = [&] {
+      auto made = session::compileOperator(*kernels::findOperator("attention"),
+                                           request);
+      EXPECT_TRUE(made.ok()) << made.error().str();
+      NestPlan found;
+      if (made)
+        for (const StagePlan &stage : made->kernel.plan->stages)
+          for (const NestPlan &nest : stage.nests)
+            if (nest.space == "group, query, dv, +key")
+              found = nest;
+      return found;
+    };
+    auto choices = std::make_shared<PlanChoices>();
+    choices->nests[nestOf().id].reducedBlock = 0;
+    request.choices = choices;
+    return nestOf().jumps;
+  };
+  EXPECT_EQ(jumpsFor(64), 0);
+  // Rows that are read in two halves, all of the first ones before the others.
+  EXPECT_GT(jumpsFor(128), 0);
 }
 
 // As many rows as the registers hold accumulators for.
