@@ -92,8 +92,18 @@ bool PhaseAnalysis::collectLimits(const Root &root, StringAttr dim,
   return true;
 }
 
+/// What a copy runs over along the dimension, if that is not its extent.
+static std::optional<int64_t> copiedSpan(const Phase &phase, StringAttr dim) {
+  for (auto [copied, span] : phase.spans)
+    if (copied == dim)
+      return span;
+  return std::nullopt;
+}
+
 std::optional<int64_t> PhaseAnalysis::liveExtent(const Phase &phase,
                                                  StringAttr dim) const {
+  if (std::optional<int64_t> span = copiedSpan(phase, dim))
+    return span;
   std::optional<int64_t> extent = accesses.dimTable().extent(dim);
   SmallVector<LiveLimit> limits;
   if (!extent || !llvm::is_contained(phase.kept, dim) ||
@@ -114,7 +124,8 @@ std::optional<int64_t> PhaseAnalysis::liveExtent(const Phase &phase,
 LiveLimit PhaseAnalysis::liveLimit(const Phase &phase, StringAttr dim) const {
   std::optional<int64_t> extent = accesses.dimTable().extent(dim);
   SmallVector<LiveLimit> limits;
-  if (!extent || !llvm::is_contained(phase.kept, dim) ||
+  if (!extent || copiedSpan(phase, dim) ||
+      !llvm::is_contained(phase.kept, dim) ||
       !llvm::all_of(phase.roots, [&](const Root &root) {
         return collectLimits(root, dim, limits);
       }))

@@ -84,6 +84,10 @@ struct Join {
   int64_t count = 0;
 };
 
+/// Coordinates that a copy runs over along some of its dimensions, which may be
+/// fewer or more than these have.
+using CopiedSpans = llvm::SmallVector<std::pair<mlir::StringAttr, int64_t>, 4>;
+
 struct Phase {
   /// The index space: dimensions that results keep, then reduced ones.
   llvm::SmallVector<mlir::StringAttr> kept;
@@ -95,6 +99,8 @@ struct Phase {
   llvm::SmallVector<Root> epilogue;
   /// Whether anything but the epilogue needs the result.
   bool keepsResult = true;
+  /// Of a copy of what windows read (window_region.h).
+  CopiedSpans spans = {};
   std::optional<Join> join;
 };
 
@@ -149,7 +155,8 @@ public:
   llvm::SetVector<mlir::Value> cone(const Root &root) const;
 
   /// Along a dimension of the phase, the coordinates from 0 on at which its
-  /// results are seen; std::nullopt if the extent depends on data.
+  /// results are seen, or which it copies; std::nullopt if the extent depends
+  /// on data.
   std::optional<int64_t> liveExtent(const Phase &phase,
                                     mlir::StringAttr dim) const;
 

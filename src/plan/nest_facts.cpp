@@ -155,7 +155,8 @@ bool NestPlanner::maySteppedPay(StringAttr dim) const {
                       : tile::ContractOp();
   return !contract || rowsOfVectors(dim).isShared ||
          llvm::none_of(phase.kept, [&](StringAttr other) {
-           return other != dim && rowsOfVectors(other).isShared;
+           const RowsOfVectors rows = rowsOfVectors(other);
+           return other != dim && rows.isShared && !rows.isSecond;
          });
 }
 

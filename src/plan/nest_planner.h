@@ -8,6 +8,7 @@
 #ifndef TESSERA_PLAN_NEST_PLANNER_H
 #define TESSERA_PLAN_NEST_PLANNER_H
 
+#include "analysis/window_region.h"
 #include "plan/plan.h"
 #include "plan/squares.h"
 
@@ -106,10 +107,13 @@ private:
 
   /// What speaks for such vectors: several rows share them, which those along a
   /// reduced dimension do not, and the rows of the result that is kept lie
-  /// along them. An operand that must be copied speaks against, a little.
+  /// along them. An operand that must be copied speaks against, a little. A
+  /// second choice is looked at by the search.
   static int64_t creditOfRows(const RowsOfVectors &rows) {
     if (!rows.isShared)
       return 0;
+    if (rows.isSecond)
+      return 6;
     return 8 + 2 * rows.areOfResult + 7 * rows.copied;
   }
 
@@ -213,6 +217,14 @@ private:
   /// it is read again for every group of rows, and where its lines lie far
   /// apart they displace each other in the caches.
   void choosePacking(int64_t uses);
+
+  /// What the windows of an operand cover, in all programs.
+  std::optional<WindowRegion> regionOf(mlir::Value operand) const;
+
+  /// Whether the operand of the rows is read in windows that cross edges, so
+  /// that each of its elements would have a test for every vector, and is
+  /// small enough to be copied by each program.
+  bool copiesRowsOfWindows(mlir::Value rows) const;
   bool packsFor(int64_t uses) const;
 
   /// Steps of the reduced dimensions for each element of the first one, and how
@@ -267,6 +279,11 @@ private:
 
   /// What a block of the reduced dimension touches of operands and result.
   double bytesOfBlock() const;
+
+  /// Whether results that have their lanes along a second choice are stored
+  /// along another dimension: a square of them is transposed at once where they
+  /// come from memory, elements would be stored one by one from registers.
+  bool isStoredAcross() const;
 
   /// Between blocks of the reduced dimension the results are not complete.
   void chooseEpilogue();

@@ -232,21 +232,6 @@ int64_t NestPlanner::streamBlock() const {
   return std::max<int64_t>(1, int64_t(machine.streams) / stepsInside());
 }
 
-bool NestPlanner::readsWindows(const Access &access) const {
-  return llvm::any_of(access.axes, [&](const Access::Axis &axis) {
-    SmallVector<StringAttr> dims;
-    if (axis.offset && isa<RankedTensorType>(axis.offset.getType()))
-      dims = tile::getDims(axis.offset.getType());
-    if (axis.dim)
-      dims.push_back(axis.dim);
-    auto within = [&](ArrayRef<StringAttr> group) {
-      return llvm::any_of(
-          dims, [&](StringAttr dim) { return llvm::is_contained(group, dim); });
-    };
-    return within(phase.kept) && within(phase.reduced);
-  });
-}
-
 bool NestPlanner::comesInStreams() const {
   std::optional<Access> streamed = streamedOperand();
   const int64_t block = streamBlock();
@@ -350,8 +335,19 @@ void NestPlanner::choosePacking(int64_t uses) {
   plan.packedOperand = vectorOperand;
   reason("pack.operand", "its " + Twine(*elements * size) + " bytes are read " +
                              Twine(uses) + " times, from memory of their own");
-  // Each element of a row is widened for every vector, and once in a copy.
   Value rows = tiled->getOperand(1 - vectorOperand);
+  if (regionOf(operand)) {
+    plan.regionOperand = vectorOperand;
+    reason("pack.region", "its windows overlap: each element is copied once");
+  } else if (copiesRowsOfWindows(rows)) {
+    plan.regionOperand = 1 - vectorOperand;
+    plan.packsRows = true;
+    reason("pack.region", "windows of the other operand overlap and cross "
+                          "edges: each element is copied once, and what lies "
+                          "beyond the edges with them");
+    return;
+  }
+  // Each element of a row is widened for every vector, and once in a copy.
   auto load = dyn_cast_or_null<tile::LoadOp>(rows.getDefiningOp());
   std::optional<int64_t> rowElements =
       analysis.dims.elements(tile::getDims(rows.getType()));
@@ -558,10 +554,15 @@ void NestPlanner::chooseEpilogue() {
   plan.alternatives.hasEpilogue = tiled && !phase.epilogue.empty() &&
                                   plan.reducedBlock == 0 &&
                                   !(atom && atom->isTile());
+  const bool isAcross = plan.alternatives.hasEpilogue && isStoredAcross();
   plan.epilogue =
-      plan.alternatives.hasEpilogue && choice.epilogue.value_or(true);
-  if (!plan.epilogue)
+      plan.alternatives.hasEpilogue && choice.epilogue.value_or(!isAcross);
+  if (!plan.epilogue) {
+    if (isAcross)
+      reason("epilogue.across", "what follows stores along other lanes, in a "
+                                "loop that transposes the results");
     return;
+  }
   for (const Root &root : phase.epilogue)
     plan.roots += ", " + rootName(root);
   reason("epilogue.registers",

@@ -22,7 +22,7 @@ namespace tessera {
 NestPlan NestPlanner::run() {
   describe();
   collect();
-  squares.emplace(phase, analysis, accesses);
+  squares.emplace(phase, analysis, accesses, layouts);
   if (choice.transposes == false)
     squares->forgo();
   chooseVectorDim();

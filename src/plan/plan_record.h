@@ -138,6 +138,9 @@ struct NestPlan {
   int vectorOperand = -1;
   /// Whether the other operand, that of the rows, is copied as well.
   bool packsRows = false;
+  /// The operand (0 or 1) that is copied as the region of its array which its
+  /// windows cover (window_region.h); -1 for none.
+  int regionOperand = -1;
   /// Coordinates of a contraction's reduced dimension that are done for all of
   /// its results before the next ones, so that what they read stays in the
   /// nearest cache; 0 for all.

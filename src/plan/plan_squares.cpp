@@ -7,6 +7,8 @@
 
 #include "plan/squares.h"
 
+#include "analysis/window_region.h"
+
 #include <algorithm>
 
 using namespace mlir;
@@ -48,7 +50,7 @@ static int64_t bitsOf(Type element) {
 static constexpr size_t mostPlaces = 64;
 
 Squares::Squares(const Phase &phase, const KernelAnalysis &analysis,
-                 ArrayRef<Access> accesses)
+                 ArrayRef<Access> accesses, const Layouts &layouts)
     : phase(phase), analysis(analysis) {
   auto isElementwise = [](const Root &root) {
     return root.kind == Root::Kind::Store ||
@@ -85,18 +87,18 @@ Squares::Squares(const Phase &phase, const KernelAnalysis &analysis,
       const bool isRead =
           !op || !isDeferred(op) || analysis.phases.isMaterialized(value);
       if (isRead && !kept.contains(value))
-        addBuffer(tile::getDims(value.getType()));
+        addBuffer(tile::getDims(value.getType()), layouts.lookup(value));
     }
   if (places.size() > mostPlaces)
     places.clear();
 }
 
-void Squares::addBuffer(ArrayRef<StringAttr> dims) {
+void Squares::addBuffer(ArrayRef<StringAttr> dims, StringAttr innermost) {
   if (dims.empty())
     return;
   Place &place = places.emplace_back();
   llvm::append_range(place.dims, dims);
-  place.adjacent = dims.back();
+  place.adjacent = innermost ? innermost : dims.back();
   place.isBuffer = true;
 }
 
@@ -249,7 +251,12 @@ RowsOfVectors rowsOfVectors(const Phase &phase, StringAttr dim,
       planning.analysis.dims.elements(tile::getDims(other.getType()));
   const bool isNear =
       elements && *elements <= planning.machine.memory[0].bytes / bytes;
-  return rows.areOfResult && isNear ? rows : RowsOfVectors();
+  if (rows.areOfResult && isNear)
+    return rows;
+  rows.isSecond = true;
+  return windowRegion(other, planning.analysis.dims, planning.analysis.phases)
+             ? rows
+             : RowsOfVectors();
 }
 
 double bytesOfArrays(ArrayRef<Access> accesses,

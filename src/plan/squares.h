@@ -21,9 +21,9 @@ namespace tessera {
 
 class Squares {
 public:
-  /// `accesses` are those of the phase.
+  /// `accesses` are those of the phase, `layouts` those of the tiles in memory.
   Squares(const Phase &phase, const KernelAnalysis &analysis,
-          llvm::ArrayRef<Access> accesses);
+          llvm::ArrayRef<Access> accesses, const Layouts &layouts);
 
   /// The nest shall not transpose, though it could: `turned` is 0.
   void forgo() { isForgone = true; }
@@ -54,7 +54,8 @@ private:
   };
 
   int64_t turnedWith(mlir::StringAttr dim, mlir::StringAttr other) const;
-  void addBuffer(llvm::ArrayRef<mlir::StringAttr> dims);
+  void addBuffer(llvm::ArrayRef<mlir::StringAttr> dims,
+                 mlir::StringAttr innermost = {});
   void note(mlir::Type element);
 
   const Phase &phase;
@@ -79,12 +80,16 @@ struct RowsOfVectors {
   /// the dimension, but side by side along another one of the operand's, which
   /// can be copied first.
   int64_t copied = 0;
+  /// Whether vectors along another dimension need no copy, but the operand of
+  /// the rows is read in windows: which vectors are better is a question of
+  /// extents.
+  bool isSecond = false;
 };
 
 /// If the phase is a contraction. Nothing is copied where vectors along another
 /// dimension need no copy, unless it is this one that the result's rows lie
 /// along, and the elements of the other operand, which lie apart then, are
-/// near.
+/// near; or, as a second choice, the other operand is read in windows.
 RowsOfVectors rowsOfVectors(const Phase &phase, mlir::StringAttr dim,
                             const Planning &planning);
 

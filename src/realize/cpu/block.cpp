@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "analysis/window_region.h"
 #include "realize/cpu/nest.h"
 #include "realize/cpu/realize.h"
 #include "support/launch_errors.h"
@@ -73,8 +74,9 @@ void Realizer::emitNest(const Phase &phase, const NestPlan &nest) {
 
 void Realizer::record(const NestPlan &nest) { plan.nests.push_back(nest); }
 
-void Realizer::packOperand(Value operand, const TileBuffer &buffer) {
-  packOnce(operand, [&] { materializeInto(operand, buffer); });
+void Realizer::packOperand(Value operand, const TileBuffer &buffer,
+                           const CopiedSpans &spans) {
+  packOnce(operand, [&] { materializeInto(operand, buffer, spans); });
 }
 
 void Realizer::packOnce(Value operand, function_ref<void()> copy) {
@@ -153,6 +155,20 @@ void Realizer::runPhase(const Phase &phase) {
           setBuffer(operand, *panel);
         return;
       }
+      std::optional<WindowRegion> region;
+      if (number == nest.regionOperand)
+        region = windowRegion(operand, analysis.dims, analysis.phases);
+      // A part of a window's coordinates has windows of its own.
+      if (region && share && llvm::any_of(region->spans, [&](auto &span) {
+            return span.first == share->dim;
+          }))
+        region.reset();
+      if (region) {
+        TileBuffer buffer = allocateRegion(operand, *region);
+        packOperand(operand, buffer, region->spans);
+        setBuffer(operand, buffer);
+        return;
+      }
       TileBuffer buffer =
           allocate(tile::getTileType(tile::getElement(operand.getType()), dims),
                    "packed operand", op);
@@ -172,12 +188,14 @@ void Realizer::runPhase(const Phase &phase) {
   words.clear();
 }
 
-void Realizer::materializeInto(Value tile, const TileBuffer &buffer) {
+void Realizer::materializeInto(Value tile, const TileBuffer &buffer,
+                               const CopiedSpans &spans) {
   std::optional<TileBuffer> old;
   if (const TileBuffer *own = findBuffer(tile))
     old = *own;
   Phase phase;
   phase.kept = buffer.dims;
+  phase.spans = spans;
   Operation *op = tile.getDefiningOp();
   bool isEvaluated = op && isDeferred(op) && !old;
   if (!isEvaluated && old) {

@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "analysis/window_region.h"
 #include "realize/cpu/nest.h"
 #include "realize/cpu/realize.h"
 
@@ -133,6 +134,15 @@ Value Realizer::allocateBytes(int64_t bytes, StringRef what) {
   });
 }
 
+StringAttr TileBuffer::innermost() const {
+  size_t axis = dims.size() - 1;
+  if (strides[axis] != 1)
+    for (size_t other = 0; other < dims.size(); ++other)
+      if (strides[other] == 1)
+        axis = other;
+  return dims[axis];
+}
+
 Value TileBuffer::stride(VectorEmitter &emit, int64_t axis) const {
   return ShapedType::isDynamic(strides[axis]) ? dynamicStrides[axis]
                                               : emit.index(strides[axis]);
@@ -181,6 +191,17 @@ TileBuffer Realizer::allocate(Type tileType, StringRef what, Operation *op,
   buffer = layOut(tileType, op, copies, innermost);
   buffer.pointer = allocateBytes(
       buffer.bytes + (copies - 1) * buffer.constantSpacing(), what);
+  return buffer;
+}
+
+TileBuffer Realizer::allocateRegion(Value operand, const WindowRegion &region) {
+  TileBuffer buffer;
+  buffer.element = tile::getElement(operand.getType());
+  buffer.dims = region.dims;
+  buffer.strides = region.strides;
+  buffer.dynamicStrides.resize(buffer.dims.size());
+  buffer.bytes = region.elements * storageBytes(buffer.element);
+  buffer.pointer = allocateBytes(buffer.bytes, "packed region");
   return buffer;
 }
 

@@ -702,6 +702,15 @@ void NestEmitter::emitBody(States *states) {
   copy = 0;
 }
 
+/// Whether the lanes of a contraction, which lie along another dimension than
+/// rows of its result, are kept side by side.
+bool NestEmitter::liesAlongLanes(Value result) {
+  return vectorLevel >= 0 && vectorLevel < int(keptLevels) &&
+         isa<tile::ContractOp>(result.getDefiningOp()) &&
+         tile::getDims(result.getType()).back() != vectorDim &&
+         hasFreeLayout(result) && !r.isWanted(result);
+}
+
 void NestEmitter::run() {
   const bool isDone = plan.epilogue && !phase->keepsResult;
   auto keep = [&](const Root &root) {
@@ -724,6 +733,8 @@ void NestEmitter::run() {
           // Rows of sums come side by side.
           if (sumsRows() && hasFreeLayout(result) && !r.isWanted(result))
             r.layouts[result] = levels[tileLevel].dim;
+          else if (liesAlongLanes(result))
+            r.layouts[result] = vectorDim;
           r.setBuffer(result, r.allocateFor(result, "result", root.op));
         }
     accumulators.push_back(makeAccumulator(root, *phase, emit.target));

@@ -215,6 +215,7 @@ private:
   void finishReduction(States &states);
   void emitEpilogue();
   void emitRoot(const Root &root);
+  bool liesAlongLanes(mlir::Value result);
   void evaluateAhead(int64_t end);
   /// Whether several rows are summed up along the lanes at once.
   bool sumsRows() const {

@@ -45,7 +45,8 @@
 namespace tessera {
 
 /// A tile kept in memory, row-major in the order of its dimensions unless
-/// another one is the innermost (Realizer::allocate).
+/// another one is the innermost (Realizer::allocate), or overlapping windows
+/// have their elements in one place (window_region.h).
 struct TileBuffer {
   mlir::Value pointer;
   mlir::Type element;
@@ -62,6 +63,10 @@ struct TileBuffer {
   /// by side.
   int64_t constantSpacing() const;
 
+  /// The dimension along which neighbours are adjacent: the last, unless
+  /// another one was wanted.
+  mlir::StringAttr innermost() const;
+
   /// The stride of an axis as an index.
   mlir::Value stride(VectorEmitter &emit, int64_t axis) const;
   /// The bytes of the largest tile it can hold, as i64.
@@ -69,6 +74,8 @@ struct TileBuffer {
   /// The distance in bytes (i64) between tiles that are kept side by side.
   mlir::Value spacing(VectorEmitter &emit) const;
 };
+
+struct WindowRegion;
 
 /// Memory for an operand of a contraction in groups (plan_atoms.h). Its element
 /// is a narrow integer; strides count such.
@@ -225,8 +232,10 @@ public:
   void runPhase(const Phase &phase);
   /// Executes a step that is no phase.
   void runImmediate(mlir::Operation &op);
-  /// Evaluates a tile into a buffer of its dimensions.
-  void materializeInto(mlir::Value tile, const TileBuffer &buffer);
+  /// Evaluates a tile into a buffer of its dimensions, of which some are run
+  /// over as `spans` say.
+  void materializeInto(mlir::Value tile, const TileBuffer &buffer,
+                       const CopiedSpans &spans = {});
 
   void fail(mlir::Operation *op, llvm::StringRef code, const llvm::Twine &why);
 
@@ -272,7 +281,9 @@ private:
   /// Copies an operand of a contraction to memory of its own by `copy`.
   /// Programs that follow one another with the same operand find it there.
   void packOnce(mlir::Value operand, llvm::function_ref<void()> copy);
-  void packOperand(mlir::Value operand, const TileBuffer &buffer);
+  void packOperand(mlir::Value operand, const TileBuffer &buffer,
+                   const CopiedSpans &spans = {});
+  TileBuffer allocateRegion(mlir::Value operand, const WindowRegion &region);
   /// The present program's panel of a prepacked operand; fails where it cannot
   /// be one.
   std::optional<TileBuffer>

@@ -47,7 +47,7 @@ std::optional<bool> NestEmitter::sideOf(Value tile) {
     return std::nullopt;
   if (!evaluatedHere.contains(tile))
     if (const TileBuffer *buffer = r.findBuffer(tile))
-      return buffer->dims.back() == rowDim;
+      return buffer->innermost() == rowDim;
   Operation *op = tile.getDefiningOp();
   if (!op || !isDeferred(op) || isa<tile::GatherOp, tile::ReshapeOp>(op))
     return false;
@@ -99,7 +99,7 @@ bool NestEmitter::storesAcross(const Root &root) {
     return adjacentDim(*getAccess(root.op), r.analysis.strides) ==
            levels[tileLevel].dim;
   const TileBuffer *buffer = r.findBuffer(root.value);
-  return buffer && buffer->dims.back() == levels[tileLevel].dim;
+  return buffer && buffer->innermost() == levels[tileLevel].dim;
 }
 
 //===----------------------------------------------------------------------===//

@@ -19,6 +19,7 @@
 #include <gmock/gmock.h>
 
 #include <memory>
+#include <utility>
 
 namespace tessera::structuretest {
 namespace {
@@ -107,6 +108,57 @@ TEST(PlanShape, WindowsAreNotReadInBlocks) {
                     .machine = &genericMachine(Isa::Avx512)})
                   .plan,
               Not(HasSubstr(", by ")));
+}
+
+session::RunRequest convolutionOf(int64_t channels, int64_t width,
+                                  int64_t filters) {
+  return {.dims = {{"n", 1},
+                   {"c", channels},
+                   {"h", 28},
+                   {"w", width},
+                   {"f", filters},
+                   {"kh", 3},
+                   {"kw", 3}},
+          .settings = {{"pad", 1}},
+          .isa = Isa::Avx512,
+          .machine = &genericMachine(Isa::Avx512)};
+}
+
+// Rows of three and a half vectors leave lanes idle that whole vectors of
+// filters fill: rows of results are then transposed where they are stored.
+TEST(PlanShape, FiltersFillTheLanesWhereRowsDoNot) {
+  const kernels::Operator &conv = *kernels::findOperator("conv2d");
+  const std::string narrow = emit(conv, convolutionOf(64, 56, 64)).plan;
+  EXPECT_THAT(narrow, HasSubstr("+kw (f_block x16 x"));
+  EXPECT_THAT(narrow, HasSubstr("store y over f_block, ow (f_block x16, ow "
+                                "x16 transposed)"));
+  // Few filters are no whole vectors; whole rows need no transposing.
+  EXPECT_THAT(emit(conv, convolutionOf(64, 64, 19)).plan,
+              HasSubstr("+kw (ow x16 x"));
+}
+
+// Windows three elements wide have each element of the image three times. Rows
+// of 58 elements, with those beside the image, begin with a line each.
+TEST(PlanShape, WindowsAreCopiedOnce) {
+  for (const char *dim : {"ow", "f_block"}) {
+    session::RunRequest request = convolutionOf(64, 56, 64);
+    const kernels::Operator &conv = *kernels::findOperator("conv2d");
+    auto compiled = [&] {
+      auto made = session::compileOperator(conv, request);
+      EXPECT_TRUE(made.ok()) << made.error().str();
+      return made ? *made->kernel.plan : Plan();
+    };
+    auto choices = std::make_shared<PlanChoices>();
+    for (const StagePlan &stage : compiled().stages)
+      for (const NestPlan &nest : stage.nests)
+        if (nest.roots.starts_with("contract"))
+          choices->nests[nest.id].vectorDim = dim;
+    request.choices = choices;
+    EXPECT_THAT(compiled().buffers,
+                testing::Contains(std::pair<std::string, int64_t>(
+                    "packed region", 64 * 3 * 64 * 4)))
+        << dim;
+  }
 }
 
 // A step of the second product reads a whole row of values, which lies behind
