@@ -130,8 +130,15 @@ private:
 
   /// Whether the group needs fewer registers then. A counter serves every
   /// address whose step an address can multiply by, with one register for all
-  /// places at constant distances and one for each of the others.
+  /// places at constant distances that are written as such, and one for each of
+  /// the others.
   bool isWorthIt(const Group &group) {
+    SmallPtrSet<Value *, 16> bases;
+    for (auto [place, distance] : zip(group.places, group.distances))
+      if (!distance.stride)
+        bases.insert(baseOf(place));
+    if (bases.size() > 1)
+      return true;
     auto *step = dyn_cast<SCEVConstant>(
         group.places[0].address->getStepRecurrence(evolution));
     if (!step ||
@@ -146,6 +153,14 @@ private:
         after.insert(inRegister(group, place, distance).first);
       }
     return after.size() < before.size();
+  }
+
+  /// The address of a place without what is added to it as a constant.
+  Value *baseOf(const Place &place) const {
+    Value *address = place.user->getOperand(place.operand);
+    APInt offset(layout.getIndexTypeSizeInBits(address->getType()), 0);
+    return address->stripAndAccumulateConstantOffsets(
+        layout, offset, /*AllowNonInbounds=*/true);
   }
 
   bool isScale(int64_t scale, Type *accessed) const {

@@ -20,6 +20,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <regex>
 #include <set>
 #include <sstream>
@@ -307,6 +308,45 @@ TEST(MicroKernels, RowsAPageApartAreFew) {
   EXPECT_NE(planOf(1024).find("f_block x8"), std::string::npos) << planOf(1024);
   EXPECT_NE(planOf(1040).find("f_block x16"), std::string::npos)
       << planOf(1040);
+}
+
+// Pixels side by side lie a constant apart: one pointer serves all of them, and
+// leaves registers for as many products as there are.
+TEST(MicroKernels, PixelsOfAnImageShareAPointer) {
+  session::RunRequest request{.dims = {{"n", 1},
+                                       {"c", 64},
+                                       {"h", 8},
+                                       {"w", 56},
+                                       {"f", 64},
+                                       {"kh", 3},
+                                       {"kw", 3}},
+                              .settings = {{"pad", 1}},
+                              .isa = Isa::Avx512,
+                              .threads = 1,
+                              .machine = plannedMachine()};
+  const Operator &conv = *kernels::findOperator("conv2d");
+  auto first = session::compileOperator(conv, request);
+  ASSERT_TRUE(first.ok()) << first.error().str();
+  auto choices = std::make_shared<PlanChoices>();
+  for (const StagePlan &stage : first->kernel.plan->stages)
+    for (const NestPlan &nest : stage.nests)
+      if (nest.roots.starts_with("contract")) {
+        choices->nests[nest.id].vectorDim = "f_block";
+        choices->nests[nest.id].unroll = 2;
+        choices->nests[nest.id].tileRows = 14;
+      }
+  request.choices = choices;
+  bool isFound = false;
+  for (const std::vector<std::string> &loop :
+       innermostLoops(emit(conv, request)["asm"])) {
+    if (countOf(loop, products) < 28)
+      continue;
+    isFound = true;
+    EXPECT_EQ(countOf(loop, products), 28) << textOf(loop);
+    EXPECT_EQ(countOf(loop, onStack), 0) << textOf(loop);
+    EXPECT_EQ(countOf(loop, memory), 16) << textOf(loop);
+  }
+  EXPECT_TRUE(isFound);
 }
 
 // What the tests above look for is found where it is.
