@@ -158,9 +158,13 @@ int64_t Squares::mostRows(StringAttr dim, int64_t lanes,
 // Operands of contractions
 //===----------------------------------------------------------------------===//
 
-/// The dimension by itself.
+/// So many rows share enough of what is loaded.
+static constexpr int64_t fewRows = 8;
+
+/// The dimension by itself, if there are so many rows.
 static RowsOfVectors rowsAlong(tile::ContractOp contract, const Phase &phase,
-                               StringAttr dim, const Planning &planning) {
+                               StringAttr dim, const Planning &planning,
+                               int64_t fewest = fewRows) {
   const KernelAnalysis &analysis = planning.analysis;
   // Without fused multiply-adds an ordered contraction keeps nothing in
   // registers (findTile).
@@ -183,8 +187,7 @@ static RowsOfVectors rowsAlong(tile::ContractOp contract, const Phase &phase,
     if (!llvm::is_contained(dims, other))
       rows =
           std::max(rows, analysis.phases.liveExtent(phase, other).value_or(0));
-  constexpr int64_t fewRows = 8;
-  if (rows < fewRows)
+  if (rows < fewest)
     return {};
 
   RowsOfVectors result{.isShared = true,
@@ -238,13 +241,19 @@ RowsOfVectors rowsOfVectors(const Phase &phase, StringAttr dim,
     RowsOfVectors others = rowsAlong(contract, phase, other, planning);
     return others.isShared && others.copied == 0;
   };
-  if (rows.copied == 0 || llvm::none_of(phase.kept, needsNoCopy))
-    return rows;
   auto varies = [&](Value operand) {
     return llvm::is_contained(tile::getDims(operand.getType()), dim);
   };
   Value other =
       varies(contract.getRhs()) ? contract.getLhs() : contract.getRhs();
+  const bool isOfWindows =
+      windowRegion(other, planning.analysis.dims, planning.analysis.phases)
+          .has_value();
+  // Rows of a small image are few, and vectors along them shorter still.
+  if (!rows.isShared && isOfWindows)
+    rows = rowsAlong(contract, phase, dim, planning, fewRows / 2);
+  if (rows.copied == 0 || llvm::none_of(phase.kept, needsNoCopy))
+    return rows;
   const int64_t bytes =
       std::max<int64_t>(bitsOf(tile::getElement(other.getType())) / 8, 1);
   std::optional<int64_t> elements =
@@ -254,9 +263,7 @@ RowsOfVectors rowsOfVectors(const Phase &phase, StringAttr dim,
   if (rows.areOfResult && isNear)
     return rows;
   rows.isSecond = true;
-  return windowRegion(other, planning.analysis.dims, planning.analysis.phases)
-             ? rows
-             : RowsOfVectors();
+  return isOfWindows ? rows : RowsOfVectors();
 }
 
 double bytesOfArrays(ArrayRef<Access> accesses,

@@ -132,6 +132,9 @@ TEST(PlanShape, FiltersFillTheLanesWhereRowsDoNot) {
   EXPECT_THAT(narrow, HasSubstr("+kw (f_block x16 x"));
   EXPECT_THAT(narrow, HasSubstr("store y over f_block, ow (f_block x16, ow "
                                 "x16 transposed)"));
+  // A row of a small image fills less than half of a vector.
+  EXPECT_THAT(emit(conv, convolutionOf(64, 7, 64)).plan,
+              HasSubstr("+kw (f_block x16"));
   // Few filters are no whole vectors; whole rows need no transposing.
   EXPECT_THAT(emit(conv, convolutionOf(64, 64, 19)).plan,
               HasSubstr("+kw (ow x16 x"));
