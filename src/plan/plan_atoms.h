@@ -44,6 +44,8 @@ struct AtomOperands {
     return !atom->isTile() && atom->isFirstUnsigned &&
            rows.isUnsigned == vectors.isUnsigned;
   }
+  /// What shifts each element of a word of bytes by 128.
+  static constexpr int64_t shiftedWord = 0x80808080;
 };
 
 } // namespace tessera

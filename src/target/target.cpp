@@ -74,6 +74,7 @@ static Target avx512With(Isa isa, std::string name, int level,
   target.name = std::move(name);
   target.level = level;
   target.features += features;
+  target.hasBf16Conversion = features.find("avx512bf16") != std::string::npos;
   target.atoms = std::move(atoms);
   return target;
 }

@@ -82,6 +82,9 @@ struct Target {
   /// 16-bit lanes.
   bool hasMaskedAccess;
   bool hasMaskedByteAccess;
+  /// Vectors of f32 to bf16, to nearest even, as one instruction that takes
+  /// subnormal numbers for zeros.
+  bool hasBf16Conversion = false;
   /// x * 2^n as one instruction.
   bool hasScalef;
   /// Arithmetic takes one element from memory into all lanes of an operand.

@@ -129,6 +129,7 @@ private:
   mlir::Operation *maskedStore(mlir::Value value, mlir::Value pointer,
                                mlir::Value mask, unsigned alignment);
   mlir::Value narrowBf16(mlir::Value value);
+  mlir::Value convertToBf16(mlir::Value value);
   mlir::Value widenSmallFloat(mlir::Value bits, unsigned exponentBits,
                               unsigned mantissaBits, bool hasInfinity);
   mlir::Value narrowSmallFloat(mlir::Value value, unsigned exponentBits,

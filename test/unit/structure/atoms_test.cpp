@@ -131,6 +131,54 @@ TEST(AtomCode, BytesAreReadInStreams) {
   EXPECT_THAT(code.plan, HasSubstr("(n_block x16 x8, by 16, dpbusd)"));
 }
 
+// An atom of bf16 leaves no subnormal numbers, which the instruction that
+// rounds to bf16 would take for zeros; a product with a scale may.
+TEST(AtomCode, ResultsWithoutSubnormalsAreRoundedByOneInstruction) {
+  const kernels::Operator &gemm = *kernels::findOperator("gemm"),
+                          &scaled = *kernels::findOperator("gemm_epilogue");
+  const std::string rounding = "vcvtneps2bf16", shift = "vpmovdw|vpsrld";
+  for (int64_t k : {64, 61}) {
+    const std::string text =
+        emit(gemm, product(64, 64, k, Isa::Avx512Bf16, DType::BF16))["asm"];
+    EXPECT_THAT(linesWith(text, rounding), Not(IsEmpty())) << text;
+    EXPECT_THAT(linesWith(text, shift), IsEmpty()) << text;
+  }
+  for (const Emitted &code :
+       {emit(scaled, product(64, 64, 64, Isa::Avx512Bf16, DType::BF16)),
+        emit(gemm, product(64, 64, 64, Isa::Avx512Vnni, DType::BF16))}) {
+    EXPECT_THAT(linesWith(code["asm"], rounding), IsEmpty()) << code["asm"];
+    EXPECT_THAT(linesWith(code["asm"], shift), Not(IsEmpty())) << code["asm"];
+  }
+}
+
+// The element that is left of the last group takes no vectors to the stack.
+TEST(AtomCode, RestsOfGroupsSpillNothing) {
+  const std::string text =
+      emit(*kernels::findOperator("gemm"),
+           product(126, 64, 61, Isa::Avx512Bf16, DType::BF16))["asm"];
+  EXPECT_THAT(linesWith(text, "vdpbf16ps"), Not(IsEmpty())) << text;
+  EXPECT_THAT(linesWith(text, "\\(%rsp.*%zmm|%zmm.*\\(%rsp"), IsEmpty())
+      << text;
+}
+
+// Words that lie along the reduced dimension are transposed, also those of a
+// square that is not full.
+TEST(AtomCode, PartsOfSquaresAreTransposed) {
+  session::RunRequest request =
+      product(64, 64, 61, Isa::Avx512Bf16, DType::BF16);
+  request.settings["trans_b"] = true;
+  const kernels::Operator &gemm = *kernels::findOperator("gemm");
+  Emitted code = emit(gemm, request);
+  EXPECT_THAT(code.plan, HasSubstr("packed, dpbf16"));
+  EXPECT_THAT(linesWith(code["asm"], "gather"), IsEmpty()) << code["asm"];
+  EXPECT_THAT(linesWith(code["asm"], "vmovdqu16.*\\{%k[1-7]\\} \\{z\\}"),
+              Not(IsEmpty()))
+      << code["asm"];
+  // Few words are less than a square.
+  request.dims["k"] = 7;
+  EXPECT_THAT(linesWith(emit(gemm, request)["asm"], "gather"), Not(IsEmpty()));
+}
+
 // What belongs to a group of weights is loaded before the loop over its bytes,
 // none of which is compared with the array's extent.
 TEST(AtomCode, GroupsOfWeightsAreOutside) {
