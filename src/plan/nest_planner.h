@@ -183,6 +183,21 @@ private:
   /// vectors and one element of each row in turn have to fit the registers.
   void chooseTile();
 
+  /// Decides how many lanes what is left of the vectors of a tile takes, and
+  /// for how many rows: where narrower vectors are started at a higher rate.
+  void chooseNarrowTail();
+
+  /// The elements of the last, incomplete vector: of all programs, or of those
+  /// that end with an array if the others have whole vectors; 0 where there is
+  /// none, or no constant.
+  int64_t elementsOfTail() const;
+
+  /// What a step of a contraction takes for one vector of so many lanes.
+  double cyclesOfVector(int64_t lanes) const;
+
+  /// The costs of vectors of so many bits.
+  const CoreCosts &costsOf(int64_t bits) const;
+
   /// Chooses the contraction atom: both operands are widened from elements that
   /// it multiplies in groups.
   void chooseAtom();

@@ -42,6 +42,7 @@ NestPlan NestPlanner::run() {
           1 - std::min(1.0, double(plan.tileRows) / double(*extentOf(tileDim)));
   }
   chooseTail();
+  chooseNarrowTail();
   chooseStores();
   chooseSumBlock();
   return std::move(plan);

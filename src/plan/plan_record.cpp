@@ -93,6 +93,10 @@ std::string Plan::summary() const {
             (nest.tileRows > 1
                  ? ", " + nest.tileDim + " x" + std::to_string(nest.tileRows)
                  : "") +
+            (nest.tailLanes > 0
+                 ? ", the last x" + std::to_string(nest.tailLanes) + " by " +
+                       std::to_string(nest.tailRows)
+                 : "") +
             (nest.reducedBlock > 0 ? ", by " + std::to_string(nest.reducedBlock)
                                    : "") +
             (nest.transposes ? " transposed" : "") +

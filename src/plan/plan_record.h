@@ -108,6 +108,13 @@ struct NestPlan {
   /// none.
   std::string tileDim;
   int64_t tileRows = 1;
+  /// Where fewer lanes hold what the last vector along the vector dimension has
+  /// (`tailElements`, also of programs that end with an array), and the machine
+  /// takes less for vectors of so many: their number, a part of `lanes`; 0 for
+  /// none. They are computed for `tailRows` rows together, after all others.
+  int64_t tailLanes = 0;
+  int64_t tailElements = 0;
+  int64_t tailRows = 1;
   /// Whether what is adjacent in memory along `tileDim` is read and written in
   /// vectors along it: squares of `tileRows` by `lanes` elements are transposed
   /// in registers where they meet what is adjacent along `vectorDim`.

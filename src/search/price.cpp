@@ -351,6 +351,20 @@ private:
     return true;
   }
 
+  /// The costs of a type's vectors, which may be narrower than the target's;
+  /// scalars count as these.
+  const CoreCosts &costsOf(Type type) const {
+    auto vector = dyn_cast<VectorType>(type);
+    if (!vector)
+      return costs;
+    const int64_t bits =
+        vector.getNumElements() * vector.getElementTypeBitWidth();
+    return bits >= target.vectorBits ? costs
+                                     : machine.core[bits > 256   ? 2
+                                                    : bits > 128 ? 1
+                                                                 : 0];
+  }
+
   void countArithmetic(Operation *op, Counts &counts) const {
     if (countTiles(op, counts))
       return;
@@ -374,10 +388,18 @@ private:
         shuffle && movesLanes(shuffle))
       counts.shuffles = counts.operations;
     if (const ContractionAtom *atom = atomOf(op)) {
-      if (atom->elements == AtomElements::BF16)
-        counts.operations *= costs.dotCycles * costs.multiplyRate();
+      const CoreCosts &own = costsOf(op->getResult(0).getType());
+      counts.operations *= atom->elements == AtomElements::BF16
+                               ? own.dotCycles * costs.multiplyRate()
+                               : costs.multiplyRate() / own.multiplyRate();
       counts.multiplies = counts.operations;
-    } else if (isa<arith::MulFOp, math::FmaOp>(op))
+    } else if (isa<math::FmaOp>(op)) {
+      // Of a tile's last vectors, which may be narrower.
+      const CoreCosts &own = costsOf(op->getResult(0).getType());
+      counts.operations *= costs.operationsPerCycle / own.operationsPerCycle;
+      counts.multiplies =
+          counts.instructions * costs.multiplyRate() / own.multiplyRate();
+    } else if (isa<arith::MulFOp>(op))
       counts.multiplies = counts.operations;
     else if (isAddition(op))
       counts.additions = counts.operations;

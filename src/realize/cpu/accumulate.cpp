@@ -397,11 +397,6 @@ public:
   SmallVector<Value> initial(NestEmitter &nest, int64_t lanes,
                              bool isFirst) override {
     Value zero = nest.emit.zero(laneType(element, lanes));
-    // A vector over a reduced dimension holds partial sums: the accumulator
-    // belongs to one lane of one of them.
-    bool isPartial = lanes > 1 && llvm::any_of(contract.getOver(), [&](auto d) {
-                       return nest.isVectorDim(cast<StringAttr>(d));
-                     });
     if (nest.atomOperands() && nest.atomOperands()->isShifted()) {
       Value begin = nest.emit.splat(nest.shiftCorrection(contract), lanes);
       if (!contract.getAcc() || nest.isPart())
@@ -409,10 +404,11 @@ public:
       return {nest.emit.add(
           begin, nest.emit.splat(nest.value(contract.getAcc()), lanes))};
     }
-    if (!contract.getAcc() || nest.isPart() || (isPartial && !isFirst))
+    // The accumulator belongs to one lane of one of the partial sums.
+    if (!contract.getAcc() || nest.isPart() || (isPartial(nest) && !isFirst))
       return {zero};
     Value acc = nest.value(contract.getAcc());
-    if (isPartial)
+    if (isPartial(nest))
       return {nest.emit.select(nest.emit.prefixMask(nest.emit.index(1), lanes),
                                nest.emit.splat(acc, lanes), zero)};
     return {nest.emit.splat(acc, lanes)};
@@ -433,7 +429,9 @@ public:
                          emitCombine(emit, Combiner::Mul, x, y), state[0]);
     else
       next = emit.add(emit.mul(x, y), state[0]);
-    return keepInactive(nest, next, state);
+    // Lanes of results of their own are not looked at where they are inactive.
+    return isPartial(nest) ? keepInactive(nest, next, state)
+                           : SmallVector<Value>{next};
   }
 
   SmallVector<Value> merge(NestEmitter &nest, ValueRange a,
@@ -448,6 +446,14 @@ public:
   bool isReversed() const override { return reversed; }
 
 private:
+  /// Whether the lanes lie along a reduced dimension, and hold partial sums.
+  bool isPartial(const NestEmitter &nest) const {
+    tile::ContractOp op = contract;
+    return llvm::any_of(op.getOver(), [&](Attribute dim) {
+      return nest.isVectorDim(cast<StringAttr>(dim));
+    });
+  }
+
   tile::ContractOp contract;
   Type element;
   bool reversed;

@@ -36,7 +36,7 @@ namespace tessera {
 
 int64_t NestEmitter::slotsOfElement() const {
   return std::max<int64_t>(plan.unroll, 1) *
-         (std::max<int64_t>(plan.tileRows, 1) +
+         (std::max({plan.tileRows, plan.tailRows, int64_t(1)}) +
           (plan.transposes ? plan.lanes : 0));
 }
 
@@ -247,7 +247,7 @@ Value NestEmitter::atomResult(Value accumulator, Value first, Value second) {
     if (atom->accumulates)
       operands.insert(operands.begin(), accumulator);
     auto call = b.create<LLVM::CallIntrinsicOp>(
-        emit.loc, TypeRange{type}, b.getStringAttr(atom->intrinsic(emit.target.vectorBits)),
+        emit.loc, TypeRange{type}, b.getStringAttr(atom->intrinsic(32 * width)),
         operands);
     Value result = call->getResult(0);
     return atom->accumulates ? result : emit.add(accumulator, result);

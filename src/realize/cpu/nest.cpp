@@ -41,6 +41,9 @@ NestEmitter::NestEmitter(Realizer &realizer, const Phase &phase,
           std::rotate(it, it + 1, group->end());
   }
   keptLevels = kept.size();
+  // Checks go over all coordinates, lane by lane or not.
+  if (r.checksOnly)
+    this->plan.tailLanes = 0;
   if (!plan.atom.empty() && !r.checksOnly)
     atom = findAtom(plan.atom);
   for (StringAttr dim : llvm::concat<StringAttr>(kept, reduced)) {
@@ -185,12 +188,21 @@ void NestEmitter::loop(unsigned level, int64_t first, int64_t trips,
   vectors = savedVectors;
 }
 
-/// The tiled level: groups of rows, then the rest as a smaller group.
+/// The tiled level; narrower last vectors are done for all rows after the
+/// others.
 void NestEmitter::emitTiledLevel(unsigned level, function_ref<void()> inner) {
+  emitRows(level, plan.tileRows, inner);
+  if (plan.tailLanes > 0)
+    emitNarrowTails(level, inner);
+}
+
+/// Groups of rows, then the rest as a smaller group.
+void NestEmitter::emitRows(unsigned level, int64_t together,
+                           function_ref<void()> inner) {
   int64_t extent = *levels[level].extent;
-  int64_t groups = extent / plan.tileRows, rest = extent % plan.tileRows;
-  rows = plan.tileRows;
-  loop(level, 0, groups, plan.tileRows, vectors, nullptr, inner);
+  int64_t groups = extent / together, rest = extent % together;
+  rows = together;
+  loop(level, 0, groups, together, vectors, nullptr, inner);
   rows = std::max<int64_t>(rest, 1);
   if (plan.transposes && rest > 0)
     rowMask = emit.prefixMask(emit.index(rest), plan.tileRows);
@@ -222,6 +234,8 @@ void NestEmitter::emitLevel(unsigned level) {
   if (int(level) != vectorLevel)
     return loop(level, 0, levels[level].extent.value_or(-1), 1, vectors,
                 nullptr, inner);
+  if (isAtTail)
+    return emitNarrowTail(level, inner);
   if (levels[level].limit.known)
     return emitLiveVectors(level, inner);
   if (plan.alignsStores && emitAlignedVectors(level, inner))
@@ -238,7 +252,9 @@ void NestEmitter::emitVectorLevel(unsigned level, function_ref<void()> inner) {
   lanes = plan.lanes;
   loop(level, 0, groups, group, plan.unroll, nullptr, inner);
   loop(level, groups * group, single, plan.lanes, 1, nullptr, inner);
-  if (plan.tail == TailForm::Mask) {
+  if (plan.tailLanes > 0) {
+    lanes = 1;
+  } else if (plan.tail == TailForm::Mask) {
     mask = emit.prefixMask(emit.index(tail), lanes);
     loop(level, extent - tail, tail > 0, plan.lanes, 1, nullptr, inner);
     mask = {};
@@ -275,11 +291,17 @@ void NestEmitter::emitLiveVectors(unsigned level, function_ref<void()> inner) {
     next = whole;
   }
   Value last = live;
+  // Programs begin at whole vectors, and the last one is no whole one.
+  if (plan.tailLanes > 0)
+    last = b.create<arith::AndIOp>(emit.loc, live, emit.index(-plan.lanes));
   if (tail > 0)
     last = b.create<arith::MinSIOp>(emit.loc, live, emit.index(extent - tail));
   int64_t perGroup = plan.unroll > 1 ? group : extent + 1;
+  isWhole = plan.tailLanes > 0;
   loopBetween(level, next, last, plan.lanes, 1, extent % perGroup / plan.lanes,
-              (least % perGroup + plan.lanes - 1) / plan.lanes, inner);
+              (least % perGroup + (isWhole ? 0 : plan.lanes - 1)) / plan.lanes,
+              inner);
+  isWhole = false;
   if (tail > 0) {
     next = emit.index(extent - tail);
     const int64_t tailAtEdge = std::max<int64_t>(least - (extent - tail), 0);

@@ -251,6 +251,8 @@ private:
   bool staysInside(const Access &access, unsigned axis) const;
   bool isSeenInside(const Access &access, unsigned axis) const;
   void emitTiledLevel(unsigned level, llvm::function_ref<void()> inner);
+  void emitRows(unsigned level, int64_t together,
+                llvm::function_ref<void()> inner);
   void emitVectorLevel(unsigned level, llvm::function_ref<void()> inner);
   void emitLiveVectors(unsigned level, llvm::function_ref<void()> inner);
   void loopBetween(unsigned level, mlir::Value first, mlir::Value last,
@@ -259,6 +261,10 @@ private:
   void noteTrips(mlir::scf::ForOp loop, unsigned level, int64_t trips,
                  int64_t tripsAtEdge);
   int64_t leastLive(unsigned level) const;
+
+  // The last vectors of a tile, if they are narrower.
+  void emitNarrowTails(unsigned level, llvm::function_ref<void()> inner);
+  void emitNarrowTail(unsigned level, llvm::function_ref<void()> inner);
 
   // Loops that begin at an aligned element.
   /// False where no address is known, and nothing was emitted.
@@ -319,6 +325,9 @@ private:
   /// Of the first reduced dimension, where its coordinates are done in blocks
   /// (null elsewhere): the block at hand.
   mlir::Value blockBegin, blockEnd;
+  /// Of a vector level whose last vector is narrower, what is emitted: the
+  /// whole vectors, or the last one.
+  bool isAtTail = false;
   /// Whether every lane of them is seen, where the vector level may end early.
   bool isWhole = false;
   /// Of a contraction, or a copy of its operand, that takes groups of elements.

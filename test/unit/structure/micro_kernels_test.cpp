@@ -349,6 +349,53 @@ TEST(MicroKernels, PixelsOfAnImageShareAPointer) {
   EXPECT_TRUE(isFound);
 }
 
+/// A machine that starts twice as many vectors of half the width.
+const Machine &machineOfHalves() {
+  static const Machine machine = [] {
+    Machine made = genericMachine(Isa::Avx512);
+    for (size_t width : {0, 1, 2}) {
+      made.core[width].operationsPerCycle = width == 2 ? 2 : 4;
+      made.core[width].multipliesPerCycle = width == 2 ? 1 : 2;
+      made.core[width].dotCycles = width == 2 ? 1 : 0.5;
+    }
+    return made;
+  }();
+  return machine;
+}
+
+// What is left of the vectors takes narrower ones where these are started at a
+// higher rate, for rows of their own: in one block and where blocks hang over.
+TEST(MicroKernels, LastVectorsAreNarrow) {
+  auto compile = [](int64_t n, const Machine &machine) {
+    return emit(*kernels::findOperator("gemm"),
+                {.dims = {{"m", 48}, {"n", n}, {"k", 64}},
+                 .isa = Isa::Avx512,
+                 .machine = &machine});
+  };
+  auto products = [](const Emitted &code, const char *registers) {
+    int64_t most = 0;
+    for (const auto &loop : innermostLoops(code["asm"]))
+      most = std::max(most, countOf(loop, registers));
+    return most;
+  };
+  const char *const halves = R"(^vfmadd.*%ymm\d+$)";
+  for (int64_t n : {17, 71, 81, 193}) {
+    const Emitted code = compile(n, machineOfHalves());
+    EXPECT_NE(code.plan.find(", the last x8 by 16"), std::string::npos)
+        << code.plan;
+    EXPECT_EQ(products(code, halves), 16) << code["asm"];
+    // Nothing but products and what is loaded for them.
+    for (const auto &loop : innermostLoops(code["asm"]))
+      if (countOf(loop, halves) > 0)
+        EXPECT_EQ(countOf(loop, "vblend|gather"), 0) << textOf(loop);
+  }
+  // Where nothing is gained, and where more lanes are left.
+  EXPECT_EQ(compile(81, *plannedMachine()).plan.find("last"),
+            std::string::npos);
+  EXPECT_EQ(compile(73, machineOfHalves()).plan.find("last"),
+            std::string::npos);
+}
+
 // What the tests above look for is found where it is.
 TEST(MicroKernels, LoopsAreFound) {
   auto loops = innermostLoops(R"(
