@@ -102,10 +102,15 @@ NestEmitter::Address NestEmitter::address(const Access &access, bool mayStep) {
     if (!position)
       position = emit.index(0);
     const bool varies = isAlongLanes || lanePart;
-    const bool mayLeave =
-        accesses.needsCheck(access, axis) && !staysInside(access, axis);
-    const bool isSeen = mayLeave && isSeenInside(access, axis);
-    if (isSeen && !varies && !access.writes) {
+    const bool isSeen = accesses.needsCheck(access, axis) &&
+                        !staysInside(access, axis) &&
+                        isSeenInside(access, axis);
+    // Rows of which all are live need no test.
+    const bool isLive =
+        isSeen && hasLiveRows && described.dim == levels[tileLevel].dim;
+    const bool mayLeave = !isLive && accesses.needsCheck(access, axis) &&
+                          !staysInside(access, axis);
+    if (mayLeave && isSeen && !varies && !access.writes) {
       // Rows that nobody sees read the last one: a row is chosen once, a test
       // would be made for each of its elements.
       position = b.create<arith::MinSIOp>(

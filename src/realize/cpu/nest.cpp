@@ -7,6 +7,7 @@
 
 #include "realize/cpu/nest.h"
 
+#include "analysis/affine.h"
 #include "realize/cpu/combination.h"
 #include "realize/cpu/realize.h"
 #include "realize/cpu/sort.h"
@@ -22,6 +23,23 @@ namespace tessera {
 
 NestEmitter::NestEmitter(Realizer &realizer)
     : r(realizer), emit(realizer.emit), b(realizer.b) {}
+
+/// Of a dimension, what programs have that end early: where they begin at
+/// multiples of its extent, all the same; else 0.
+static int64_t extentAtEdge(const LiveLimit &limit, int64_t extent,
+                            const Phase &phase, const DimTable &dims) {
+  Operation *op = phase.roots.empty() ? nullptr : phase.roots[0].op;
+  if (!op || !limit.offset || dims.range(limit.offset).high >= limit.viewExtent)
+    return 0;
+  AffineReader reader(op->getParentOfType<tile::ParallelOp>(), dims);
+  const AffineIndex begin = reader.read(limit.offset);
+  const bool isMultiple = begin.rest.known && begin.rest.low == 0 &&
+                          begin.rest.high == 0 &&
+                          llvm::all_of(begin.factors, [&](int64_t factor) {
+                            return factor >= 0 && factor % extent == 0;
+                          });
+  return isMultiple ? limit.viewExtent % extent : 0;
+}
 
 NestEmitter::NestEmitter(Realizer &realizer, const Phase &phase,
                          const NestPlan &plan)
@@ -75,6 +93,9 @@ NestEmitter::NestEmitter(Realizer &realizer, const Phase &phase,
     // A limit that is computed after this phase comes too late.
     if (limit.known && r.hasScalar(limit.offset))
       level.limit = limit;
+    if (level.limit.known && int(levels.size()) == tileLevel + 1 &&
+        !plan.transposes)
+      level.edge = extentAtEdge(limit, *level.extent, phase, r.analysis.dims);
   }
 }
 
@@ -185,6 +206,9 @@ void NestEmitter::emitTiledLevel(unsigned level, function_ref<void()> inner) {
 /// Groups of rows, then the rest as a smaller group.
 void NestEmitter::emitRows(unsigned level, int64_t together,
                            function_ref<void()> inner) {
+  // Rows of the narrower last vectors are many: each has an address.
+  if (levels[level].edge > 0 && !isAtTail)
+    return emitLiveRows(level, together, inner);
   int64_t extent = *levels[level].extent;
   int64_t groups = extent / together, rest = extent % together;
   rows = together;
@@ -194,6 +218,42 @@ void NestEmitter::emitRows(unsigned level, int64_t together,
     rowMask = emit.prefixMask(emit.index(rest), plan.tileRows);
   loop(level, extent - rest, rest > 0, rest, vectors, nullptr, inner);
   rowMask = {};
+  rows = 1;
+}
+
+/// Rows of programs that have all of them or as many as the array's edge
+/// leaves: groups of which every row is live, then the rest of either.
+void NestEmitter::emitLiveRows(unsigned level, int64_t together,
+                               function_ref<void()> inner) {
+  const int64_t extent = *levels[level].extent, edge = levels[level].edge;
+  Value live = end(level, extent);
+  Value isWholeBlock =
+      emit.compare(arith::CmpIPredicate::eq, live, emit.index(extent));
+  auto wholeGroups = [&](int64_t length) { return length / together; };
+  Value last = b.create<arith::SubIOp>(
+      emit.loc, live,
+      b.create<arith::RemUIOp>(emit.loc, live, emit.index(together)));
+  hasLiveRows = true;
+  rows = together;
+  loopBetween(level, emit.index(0), last, together, vectors,
+              wholeGroups(extent), wholeGroups(edge), inner);
+  auto branch = b.create<scf::IfOp>(emit.loc, isWholeBlock,
+                                    /*withElseRegion=*/true);
+  const double share =
+      r.box ? r.box->share(levels[level].limit.offset, r.analysis.dims) : 0.5;
+  branch->setAttr(takenAttribute, b.getF64FloatAttr(share));
+  auto rest = [&](Block *block, int64_t length) {
+    if (length % together == 0)
+      return;
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(block->getTerminator());
+    rows = length % together;
+    enter(level, emit.index(length - rows));
+    inner();
+  };
+  rest(branch.thenBlock(), extent);
+  rest(branch.elseBlock(), edge);
+  hasLiveRows = false;
   rows = 1;
 }
 

@@ -136,6 +136,9 @@ private:
     std::optional<int64_t> extent;
     /// What ends them earlier in some of the programs that run this code.
     LiveLimit limit;
+    /// Of a tiled level, how many coordinates the programs that end early have,
+    /// if that is one number; 0 elsewhere.
+    int64_t edge = 0;
     /// The first coordinate, where programs share the dimension; null for 0.
     mlir::Value base;
     mlir::Value coordinate;
@@ -262,6 +265,8 @@ private:
                  int64_t tripsAtEdge);
   int64_t leastLive(unsigned level) const;
 
+  void emitLiveRows(unsigned level, int64_t together,
+                    llvm::function_ref<void()> inner);
   // The last vectors of a tile, if they are narrower.
   void emitNarrowTails(unsigned level, llvm::function_ref<void()> inner);
   void emitNarrowTail(unsigned level, llvm::function_ref<void()> inner);
@@ -328,6 +333,9 @@ private:
   /// Of a vector level whose last vector is narrower, what is emitted: the
   /// whole vectors, or the last one.
   bool isAtTail = false;
+  /// Whether all rows of the iteration are seen, where the tiled level may end
+  /// early.
+  bool hasLiveRows = false;
   /// Whether every lane of them is seen, where the vector level may end early.
   bool isWhole = false;
   /// Of a contraction, or a copy of its operand, that takes groups of elements.

@@ -396,6 +396,22 @@ TEST(MicroKernels, LastVectorsAreNarrow) {
             std::string::npos);
 }
 
+// Programs that end with an array compute its rows and no others: none is
+// stored under a mask, or read in place of one that is not there.
+TEST(MicroKernels, LastRowsAreLive) {
+  for (int64_t m : {65, 127, 513}) {
+    const Emitted code = emit(*kernels::findOperator("gemm"),
+                              {.dims = {{"m", m}, {"n", 64}, {"k", 64}},
+                               .tunables = {{"block_m", 64}, {"block_n", 64}},
+                               .isa = Isa::Avx512,
+                               .machine = plannedMachine()});
+    EXPECT_NE(code.plan.find("m_block x6"), std::string::npos) << code.plan;
+    EXPECT_EQ(code.plan.find("edges apart"), std::string::npos) << code.plan;
+    EXPECT_TRUE(linesWith(code["asm"], R"(\{%k[1-7]\})").empty())
+        << code["asm"];
+  }
+}
+
 // What the tests above look for is found where it is.
 TEST(MicroKernels, LoopsAreFound) {
   auto loops = innermostLoops(R"(
