@@ -51,16 +51,17 @@ void NestPlanner::findRowsOfSums() {
       pins.unroll > 1)
     return;
   int64_t most = 2;
+  StringAttr summed;
   for (StringAttr dim : phase.kept)
     if (int64_t rows = std::min(extentOf(dim).value_or(0), plan.lanes);
         rows >= most) {
       most = rows;
-      tileDim = dim;
+      summed = dim;
     }
-  if (!tileDim)
+  if (!summed)
     return;
   // A power of two of them has its sums in as many lanes.
-  most = std::min(most, addressedRows(tileDim));
+  most = std::min(most, addressedRows(summed));
   int64_t registers = registersPerVector(contract);
   for (int64_t rows = 2;
        rows <= most && (rows + 2) * registers <= target.vectorRegisters;
@@ -69,8 +70,10 @@ void NestPlanner::findRowsOfSums() {
     if (choice.tileRows == rows)
       break;
   }
+  // Wide vectors may leave registers for no second row.
   if (plan.tileRows == 1)
     return;
+  tileDim = summed;
   plan.tileDim = tileDim.getValue().str();
   sumsRows = true;
   reason("tile.sums", Twine(plan.tileRows) + " of '" + plan.tileDim +

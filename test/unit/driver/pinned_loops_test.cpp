@@ -1,0 +1,110 @@
+//===- pinned_loops_test.cpp - Every pin is met or refused ----------------===//
+//
+// Part of Tessera, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Whatever a schedule fixes, the kernel compiles for every target, or is
+// refused with the pin's name. What compiles for this machine computes the
+// same.
+//
+//===----------------------------------------------------------------------===//
+
+#include "driver/program.h"
+#include "kernels/table.h"
+#include "plan/plan_record.h"
+#include "tessera/dsl.h"
+#include "test/unit/planned_machine.h"
+
+#include <gtest/gtest.h>
+
+using namespace tessera;
+
+namespace {
+
+struct Kernels {
+  std::string op;
+  kernels::Dims dims;
+  DType dtype;
+  std::vector<Schedule> pins;
+  std::vector<Isa> isas;
+};
+
+std::string textOf(const Schedule &pins) {
+  std::string text;
+  if (pins.vectorAxis)
+    text += " vectorAxis=" + *pins.vectorAxis;
+  if (pins.lanes)
+    text += " lanes=" + std::to_string(*pins.lanes);
+  if (pins.unroll)
+    text += " unroll=" + std::to_string(*pins.unroll);
+  if (pins.tail)
+    text += " tail=" + *pins.tail;
+  return text;
+}
+
+/// Compiles the planner's own plan under each of the pins. Returns how many
+/// compiled.
+int compileAll(const Kernels &each) {
+  int compiled = 0;
+  for (const Schedule &pins : each.pins)
+    for (Isa isa : each.isas) {
+      SCOPED_TRACE(each.op + textOf(pins) + " on " + std::string(name(isa)));
+      const kernels::Operator *op = kernels::findOperator(each.op);
+      TraceOptions options;
+      options.storage = each.dtype;
+      Result<Program> program =
+          Program::fromKernel(op->kernel().schedule(pins), options);
+      EXPECT_TRUE(program) << program.error().str();
+      if (!program)
+        continue;
+      CompileRequest request;
+      request.isa = isa;
+      request.threads = 1;
+      request.machine = plannedMachine();
+      request.choices = std::make_shared<PlanChoices>();
+      for (const ProgramParameter &parameter : program->parameters())
+        request.extents.push_back(
+            parameter.isView
+                ? kernels::arrayExtents(
+                      *kernels::findArray(*op, parameter.name), each.dims)
+                : std::vector<int64_t>());
+      Result<CompiledKernel> made = program->compile(request);
+      if (made) {
+        ++compiled;
+        continue;
+      }
+      EXPECT_EQ(made.error().family, ErrorFamily::Unsupported)
+          << made.error().str();
+      EXPECT_EQ(made.error().code, "unsupported.pin") << made.error().str();
+    }
+  return compiled;
+}
+
+std::vector<Schedule> allLanes(std::optional<int64_t> unroll = {}) {
+  std::vector<Schedule> pins;
+  for (int64_t lanes : {2, 4, 8, 16, 32, 64})
+    pins.push_back({.lanes = lanes, .unroll = unroll});
+  return pins;
+}
+
+const std::vector<Isa> levels = {Isa::X86_64, Isa::Avx2, Isa::Avx512};
+
+// More lanes than the registers hold of two rows.
+TEST(PinnedLoops, WideContractions) {
+  EXPECT_GE(compileAll({"gemm",
+                        {{"m", 64}, {"n", 48}, {"k", 33}},
+                        DType::F32,
+                        allLanes(),
+                        levels}),
+            14);
+  EXPECT_GE(compileAll({"bmm",
+                        {{"batch", 1}, {"m", 9}, {"n", 48}, {"k", 133}},
+                        DType::F64,
+                        allLanes(),
+                        levels}),
+            12);
+}
+
+} // namespace
