@@ -16,6 +16,8 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
 
+#include <numeric>
+
 using namespace mlir;
 
 namespace tessera {
@@ -127,17 +129,16 @@ public:
     }
     if (lanes == full)
       return scalefFull(a, n);
-    SmallVector<int32_t> low, high, all;
-    for (int32_t lane = 0; lane < lanes; ++lane) {
-      (lane < full ? low : high).push_back(lane);
-      all.push_back(lane);
+    // As many registers as the lanes fill: both are powers of two.
+    SmallVector<Value> parts;
+    for (int64_t from = 0; from < lanes; from += full)
+      parts.push_back(scalefFull(part(a, from, full), part(n, from, full)));
+    while (parts.size() > 1) {
+      for (size_t i = 0; i < parts.size() / 2; ++i)
+        parts[i] = joined(parts[2 * i], parts[2 * i + 1]);
+      parts.resize(parts.size() / 2);
     }
-    auto part = [&](Value x, ArrayRef<int32_t> order) -> Value {
-      return b.create<LLVM::ShuffleVectorOp>(loc, x, x, order);
-    };
-    Value first = scalefFull(part(a, low), part(n, low));
-    Value second = scalefFull(part(a, high), part(n, high));
-    return b.create<LLVM::ShuffleVectorOp>(loc, first, second, all);
+    return parts[0];
   }
 
   template <typename Then> Value ifAny(Mask m, Value otherwise, Then then) {
@@ -179,6 +180,19 @@ private:
     auto vector = VectorType::get({width}, scalar.getType());
     Value zero = constant(vector, b.getFloatAttr(scalar.getType(), 0));
     return b.create<LLVM::InsertElementOp>(loc, zero, scalar, zeroIndex());
+  }
+  /// The elements of a vector from one of them on.
+  Value part(Value vector, int64_t from, int64_t count) {
+    SmallVector<int32_t> order(count);
+    std::iota(order.begin(), order.end(), int32_t(from));
+    return b.create<LLVM::ShuffleVectorOp>(loc, vector, vector, order);
+  }
+  /// One vector after another of its length.
+  Value joined(Value low, Value high) {
+    SmallVector<int32_t> order(
+        2 * cast<VectorType>(low.getType()).getNumElements());
+    std::iota(order.begin(), order.end(), 0);
+    return b.create<LLVM::ShuffleVectorOp>(loc, low, high, order);
   }
   Value extract(Value vector) {
     return b.create<LLVM::ExtractElementOp>(loc, vector, zeroIndex());

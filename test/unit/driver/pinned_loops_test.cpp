@@ -107,4 +107,13 @@ TEST(PinnedLoops, WideContractions) {
             12);
 }
 
+TEST(PinnedLoops, WideExponentials) {
+  for (DType dtype : {DType::F32, DType::F64})
+    for (const char *op : {"softmax", "swiglu"})
+      EXPECT_GE(
+          compileAll(
+              {op, {{"rows", 3}, {"cols", 300}}, dtype, allLanes(), levels}),
+          14);
+}
+
 } // namespace
