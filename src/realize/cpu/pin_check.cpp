@@ -9,6 +9,7 @@
 
 #include "realize/cpu/combination.h"
 #include "realize/cpu/realize.h"
+#include "target/contraction_atoms.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -154,17 +155,21 @@ private:
   }
 
   void checkLanes() {
-    if (extent < lanes)
+    // Where neither is pinned, nothing is said of lanes.
+    if (extent < lanes || (!pins.lanes && pins.vectorAxis.empty()))
       return;
     const StringRef pin = pins.lanes ? "lanes" : "vector_axis";
+    // A lane of an atom's operands is a group of elements.
+    const ContractionAtom *atom = findAtom(nest.atom);
+    const int64_t most = lanes * (atom ? atom->group : 1);
     if (!loops.lanes.count(lanes))
       fail(pin,
            "has no vectors of " + Twine(lanes) + " elements along '" +
                (pins.vectorAxis.empty() ? nest.vectorDim : pins.vectorAxis) +
                "'");
-    else if (!loops.accessLanes.empty() && *loops.accessLanes.rbegin() > lanes)
+    else if (!loops.accessLanes.empty() && *loops.accessLanes.rbegin() > most)
       fail(pin, "accesses vectors of " + Twine(*loops.accessLanes.rbegin()) +
-                    " elements, expected " + Twine(lanes));
+                    " elements, expected " + Twine(most));
   }
 
   /// Main loops end with the last whole group of vectors along the axis.
@@ -194,7 +199,7 @@ private:
       fail("unroll", "has no loop that takes " + Twine(pins.unroll) +
                          " vectors, " + Twine(group) +
                          " elements, in an iteration");
-    else if (most < pins.unroll)
+    else if (most < pins.unroll && !isTiles())
       fail("unroll", "accesses " + Twine(most) +
                          " vectors in an iteration, expected " +
                          Twine(pins.unroll));
@@ -207,12 +212,25 @@ private:
     if (pins.tail == "peel" && !loops.hasSingle)
       fail("tail", "has a tail and accesses no single elements");
     else if (pins.tail == "mask" && target.hasMaskedByteAccess &&
-             !loops.hasMasked)
+             !loops.hasMasked && !isTailOfParts())
       fail("tail", "has a tail and accesses nothing under a mask");
     else if (pins.tail == "overlap" && nest.alternatives.overlapsTail &&
              !loops.constants.count(extent - lanes))
       fail("tail", "has no vector that begins at " + Twine(extent - lanes) +
                        " and ends with the last element");
+  }
+
+  /// Registers of many vectors are loaded and stored by accesses of their own.
+  bool isTiles() const {
+    const ContractionAtom *atom = findAtom(nest.atom);
+    return atom && atom->isTile();
+  }
+
+  /// An access of several registers is masked register by register: a tail of
+  /// whole ones is accessed in vectors of fewer lanes, without masks.
+  bool isTailOfParts() const {
+    const int64_t least = *loops.accessLanes.begin();
+    return least < lanes && extent % lanes % least == 0;
   }
 
   const NestPlan &nest;

@@ -116,4 +116,46 @@ TEST(PinnedLoops, WideExponentials) {
           14);
 }
 
+TEST(PinnedLoops, Tails) {
+  std::vector<Schedule> pins;
+  for (const char *tail : {"mask", "peel", "overlap"})
+    for (int64_t lanes : {16, 64})
+      pins.push_back({.lanes = lanes, .unroll = 1, .tail = tail});
+  // Of 16 lanes, 8 are left, of 64, 40: whole registers.
+  EXPECT_GE(compileAll({"layer_norm",
+                        {{"rows", 3}, {"cols", 1000}},
+                        DType::F64,
+                        pins,
+                        levels}),
+            12);
+  EXPECT_GE(
+      compileAll(
+          {"softmax", {{"rows", 3}, {"cols", 1001}}, DType::F32, pins, levels}),
+      12);
+}
+
+// Their lanes are groups of elements.
+TEST(PinnedLoops, Atoms) {
+  const std::vector<Schedule> pins = {
+      {.tail = "mask"},
+      {.tail = "peel"},
+      {.tail = "overlap"},
+      {.unroll = 1},
+      {.unroll = 2},
+      {.vectorAxis = "n_block"},
+      {.lanes = 16},
+      {.lanes = 32},
+      {.lanes = 16, .unroll = 2, .tail = "mask"}};
+  for (const kernels::Dims &dims :
+       {kernels::Dims{{"m", 1}, {"n", 128}, {"k", 4096}},
+        kernels::Dims{{"m", 65}, {"n", 65}, {"k", 255}}})
+    EXPECT_GE(
+        compileAll({"gemm_q8",
+                    dims,
+                    DType::F32,
+                    pins,
+                    {Isa::Avx2, Isa::Avx512, Isa::Avx512Vnni, Isa::Avx512Amx}}),
+        16);
+}
+
 } // namespace
