@@ -8,6 +8,7 @@
 #include "driver/plan_file.h"
 
 #include "driver/text.h"
+#include "support/json_scan.h"
 
 #include "fmt/format.h"
 #include "fmt/ranges.h"
@@ -27,8 +28,6 @@ namespace {
 constexpr const char *schemaName = "tessera-plan";
 /// Raised when a field changes its meaning or goes away.
 constexpr int64_t schemaVersion = 1;
-/// Deeper than any plan.
-constexpr size_t mostNesting = 16;
 
 constexpr std::pair<Keeping, const char *> keepings[] = {
     {Keeping::All, "all"},
@@ -89,94 +88,14 @@ Json nestJson(const NestPlan &nest) {
 }
 
 //===----------------------------------------------------------------------===//
-// The text as JSON
+// Reading
 //===----------------------------------------------------------------------===//
-
-/// Looks at every token: text that is no JSON, fields that stand twice and
-/// nesting without end have a place here, which the parsed value has lost.
-class Scan : public nlohmann::json_sax<Json> {
-public:
-  std::string problem;
-
-  bool null() override { return value(); }
-  bool boolean(bool) override { return value(); }
-  bool number_integer(number_integer_t) override { return value(); }
-  bool number_unsigned(number_unsigned_t) override { return value(); }
-  bool number_float(number_float_t, const string_t &) override {
-    return value();
-  }
-  bool string(string_t &) override { return value(); }
-  bool binary(binary_t &) override { return value(); }
-  bool start_object(std::size_t) override { return open(); }
-  bool start_array(std::size_t) override { return open(); }
-  bool end_object() override { return close(); }
-  bool end_array() override { return close(); }
-
-  bool key(string_t &text) override {
-    levels.back().field = text;
-    if (levels.back().fields.insert(text).second)
-      return true;
-    problem = path() + ": found the field twice, expected it once";
-    return false;
-  }
-
-  bool parse_error(std::size_t, const std::string &,
-                   const nlohmann::detail::exception &error) override {
-    std::string_view what = error.what();
-    size_t place = what.find("line ");
-    problem = fmt::format("found no JSON, expected a saved plan: {}",
-                          what.substr(place == what.npos ? 0 : place));
-    return false;
-  }
-
-private:
-  struct Level {
-    std::set<std::string> fields;
-    std::string field;
-    size_t element = 0;
-  };
-
-  std::string path() const {
-    std::string text;
-    for (const Level &level : levels)
-      if (level.fields.empty())
-        text += fmt::format("[{}]", level.element);
-      else
-        text += (text.empty() ? "" : ".") + level.field;
-    return text;
-  }
-  bool value() {
-    if (!levels.empty())
-      ++levels.back().element;
-    return true;
-  }
-  bool open() {
-    if (levels.size() == mostNesting) {
-      problem = fmt::format("{}: found more than {} levels of nesting, "
-                            "expected the form of a saved plan",
-                            path(), mostNesting);
-      return false;
-    }
-    levels.emplace_back();
-    return true;
-  }
-  bool close() {
-    levels.pop_back();
-    return value();
-  }
-
-  std::vector<Level> levels;
-};
 
 std::string shown(const Json &value) {
   std::string text = value.dump(-1, ' ', /*ensure_ascii=*/false,
                                 Json::error_handler_t::replace);
-  return text.size() <= 60 ? text : text.substr(0, 60) + " ...";
+  return support::excerpt(text);
 }
-
-//===----------------------------------------------------------------------===//
-// Reading
-//===----------------------------------------------------------------------===//
 
 /// Reads the fields of one object. The first problem is kept and ends reading.
 class Fields {
@@ -293,9 +212,10 @@ public:
 
 private:
   std::string path(std::string_view field) const {
-    return where.empty()   ? std::string(field)
-           : field.empty() ? where
-                           : fmt::format("{}.{}", where, field);
+    const std::string name = support::excerpt(field);
+    return where.empty()  ? name
+           : name.empty() ? where
+                          : fmt::format("{}.{}", where, name);
   }
 
   const Json &value;
@@ -324,8 +244,9 @@ public:
                   problem);
     if (std::optional<std::string> schema = fields.text("schema", true);
         schema && *schema != schemaName)
-      fields.refuse("schema", fmt::format("found \"{}\", expected \"{}\"",
-                                          *schema, schemaName));
+      fields.refuse("schema",
+                    fmt::format("found \"{}\", expected \"{}\"",
+                                support::excerpt(*schema), schemaName));
     fields.whole("schema_version", schemaVersion, true);
     readSubject(fields);
     if (std::optional<Keeping> keeping = fields.choice("keeping", keepings))
@@ -505,9 +426,9 @@ Result<PlanText> readPlanText(const std::string &path) {
 }
 
 Result<SavedPlan> readPlan(const PlanText &text) {
-  Scan scan;
-  if (!Json::sax_parse(text.text, &scan))
-    return usage(text.name, scan.problem);
+  if (std::string problem = support::jsonProblem(text.text, "a saved plan");
+      !problem.empty())
+    return usage(text.name, problem);
   return Reader(text.name).run(
       Json::parse(text.text, nullptr, /*allow_exceptions=*/false));
 }

@@ -10,6 +10,7 @@
 #include "support/atomic_file.h"
 #include "support/env.h"
 #include "support/hash.h"
+#include "support/json_scan.h"
 #include "target/machine_figures.h"
 
 #include "fmt/format.h"
@@ -251,9 +252,10 @@ Result<std::optional<Calibration>> readCalibration(const std::string &path,
   if (!text->has_value())
     return std::optional<Calibration>();
 
-  Json document = Json::parse(**text, nullptr, /*allow_exceptions=*/false);
-  if (document.is_discarded())
-    return unusable(path, "it is damaged or cut off (no JSON)");
+  if (std::string problem = support::jsonProblem(**text, "a calibration");
+      !problem.empty())
+    return unusable(path, "it is damaged or cut off: " + problem);
+  const Json document = Json::parse(**text);
   Reader reader;
   if (reader.text(document, "schema") != schema)
     return unusable(path, fmt::format("it is no calibration (expected the "
@@ -281,9 +283,10 @@ Result<std::optional<Calibration>> readCalibration(const std::string &path,
   if (!reader.problem.empty())
     return unusable(path, reader.problem);
   if (calibration.processor != processor)
-    return unusable(path,
-                    fmt::format("it was measured on {}, and this is {}",
-                                calibration.processor.str(), processor.str()));
+    return unusable(
+        path, fmt::format("it was measured on {}, and this is {}",
+                          support::excerpt(calibration.processor.str(), 200),
+                          processor.str()));
   if (std::string wrong = implausibleFigure(calibration.machine);
       !wrong.empty())
     return unusable(path, wrong);

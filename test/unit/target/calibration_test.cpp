@@ -144,6 +144,14 @@ TEST_F(CalibrationTest, DamagedFiles) {
   }
   replace(std::string(100'000, '['));
   EXPECT_THAT(problem(), HasSubstr("damaged or cut off"));
+  // Such values overflow the stack when they are destroyed.
+  replace(std::string(400'000, '[') + std::string(400'000, ']'));
+  EXPECT_THAT(problem(), HasSubstr("more than 16 levels of nesting"));
+  std::string nested;
+  for (int level = 0; level < 100'000; ++level)
+    nested += "{\"a\":";
+  replace(nested + "1" + std::string(100'000, '}'));
+  EXPECT_THAT(problem(), HasSubstr("more than 16 levels of nesting"));
   replace("[1, 2]");
   EXPECT_THAT(problem(), HasSubstr("it is no calibration"));
   replace("{\"schema\": \"tessera-bench\"}");
@@ -169,6 +177,13 @@ TEST_F(CalibrationTest, OtherProcessors) {
                                         "stepping 2), and this is Some"));
   EXPECT_THAT(problem({}), HasSubstr("and this is a processor that does not "
                                      "say what it is"));
+}
+
+TEST_F(CalibrationTest, LongTextIsCutOff) {
+  change([](json &document) {
+    document["processor"]["name"] = std::string(500'000, 'x');
+  });
+  EXPECT_LT(problem().size(), 1000u);
 }
 
 TEST_F(CalibrationTest, ImplausibleAndMissingFigures) {
