@@ -530,7 +530,8 @@ void NestPlanner::findJumps() {
     int64_t piece =
         isAlong ? *extentOf(vectorDimension()) : plan.lanes * plan.unroll;
     int64_t row = analysis.accesses.extent(*access, axis);
-    if (piece >= row && isAlong)
+    // An array without elements has no rows, whatever moves along them.
+    if (row == 0 || (piece >= row && isAlong))
       return;
     double pieces = viewBytes(*access) / double(std::min(piece, row)) /
                     double(bytesOf(access->viewType().getElementType()));

@@ -284,10 +284,12 @@ private:
       return line(0, "measured {} on one thread (median of {} prepared calls)",
                   timeText(seconds), text(measured["runs"]));
     double predicted = report["work"]["predicted_seconds"].get<double>();
-    line(0,
-         "measured {} on one thread (median of {} prepared calls), {:.2f} of "
-         "the prediction",
-         timeText(seconds), text(measured["runs"]), seconds / predicted);
+    // Where there is nothing to do, no time is predicted.
+    line(0, "measured {} on one thread (median of {} prepared calls){}",
+         timeText(seconds), text(measured["runs"]),
+         predicted > 0
+             ? fmt::format(", {:.2f} of the prediction", seconds / predicted)
+             : "");
   }
 
   void addPasses() {

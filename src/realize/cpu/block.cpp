@@ -116,7 +116,8 @@ void Realizer::packOnce(Value operand, function_ref<void()> copy) {
   }
   auto packs = b.create<scf::IfOp>(emit.loc, emit.logicalNot(isThere),
                                    /*withElseRegion=*/false);
-  packs->setAttr(takenAttribute, b.getF64FloatAttr(1 / others));
+  // A grid without programs packs nothing; a share is a number all the same.
+  packs->setAttr(takenAttribute, b.getF64FloatAttr(1 / std::max(others, 1.0)));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPoint(packs.thenBlock()->getTerminator());
   copy();

@@ -6,13 +6,16 @@
 //===----------------------------------------------------------------------===//
 
 #include "driver/object_facts.h"
+#include "plan/plan_record.h"
 #include "session/session.h"
 #include "tessera/dsl.h"
 
 #include "nlohmann/json.hpp"
 #include "gmock/gmock.h"
 
+#include <cmath>
 #include <fstream>
+#include <limits>
 #include <sstream>
 
 namespace tessera::session {
@@ -74,6 +77,49 @@ TEST(Report, DescribesWhatWasEmitted) {
   EXPECT_EQ(report["work"]["bytes_written"], 17 * 1000 * 4);
   EXPECT_GT(report["work"]["flops"], 17 * 1000);
   EXPECT_GT(report["work"]["predicted_seconds"], 0);
+}
+
+/// The predictions that are no numbers, which JSON has as null.
+std::vector<std::string> missingFigures(const CompiledKernel &kernel) {
+  std::vector<std::string> missing;
+  const Json work = Json::parse(kernel.report)["work"];
+  if (!work["predicted_seconds"].is_number())
+    missing.push_back("predicted_seconds");
+  for (const Json &term : work["predicted_terms"])
+    if (!term["seconds"].is_number())
+      missing.push_back(term.dump());
+  for (const PlanCandidate &candidate : kernel.plan->candidates)
+    if (candidate.nanoseconds && !std::isfinite(*candidate.nanoseconds))
+      missing.push_back(candidate.what);
+  return missing;
+}
+
+TEST(Report, PredictsWithoutElements) {
+  for (const kernels::Operator &op : kernels::operators()) {
+    auto check = [&](const kernels::Dims &dims) {
+      std::string what(op.name);
+      for (const auto &[dim, extent] : dims)
+        what += " " + dim + "=" + std::to_string(extent);
+      SCOPED_TRACE(what);
+      Result<Compilation> made =
+          compileOperator(op, {.dims = dims, .isa = Isa::Avx2});
+      if (!made) {
+        EXPECT_NE(made.error().family, ErrorFamily::Internal)
+            << made.error().str();
+        return;
+      }
+      EXPECT_THAT(missingFigures(made->kernel), ::testing::IsEmpty());
+    };
+    kernels::Dims none;
+    for (std::string_view zero : op.dims) {
+      kernels::Dims dims;
+      for (std::string_view dim : op.dims)
+        dims[std::string(dim)] = dim == zero ? 0 : 4;
+      check(dims);
+      none[std::string(zero)] = 0;
+    }
+    check(none);
+  }
 }
 
 TEST(Report, MachineFactsComeFromTheObject) {

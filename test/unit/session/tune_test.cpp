@@ -11,6 +11,7 @@
 
 #include "gmock/gmock.h"
 
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -235,6 +236,27 @@ TEST(Tune, MeasuresVerifiedCandidates) {
   Result<RunResult> run = compiled->run();
   ASSERT_TRUE(run) << run.error().str();
   EXPECT_TRUE(run->passed()) << run->failures();
+}
+
+TEST(Tune, KernelsWithoutElements) {
+  for (auto [name, dims] :
+       {std::pair{"gemm", kernels::Dims{{"m", 3}, {"n", 0}, {"k", 3}}},
+        std::pair{"gemm", kernels::Dims{{"m", 3}, {"n", 3}, {"k", 0}}},
+        std::pair{"softmax", kernels::Dims{{"rows", 0}, {"cols", 5}}}}) {
+    RunRequest request;
+    request.dims = dims;
+    Result<CompiledOperator> compiled =
+        CompiledOperator::create(*kernels::findOperator(name), request);
+    ASSERT_TRUE(compiled) << compiled.error().str();
+    TuneOptions options;
+    options.seconds = 0.05;
+    options.candidates = 2;
+    Result<TuneOutcome> outcome = compiled->tune(options);
+    ASSERT_TRUE(outcome) << outcome.error().str();
+    EXPECT_TRUE(outcome->passed());
+    for (const TuneCandidate &candidate : outcome->candidates)
+      EXPECT_TRUE(std::isfinite(candidate.predicted)) << candidate.what;
+  }
 }
 
 // A second launch would read outside `x`: each begins with what was given.
