@@ -48,6 +48,10 @@
 //  I18  contract: reduced dimensions are in both operands, the result's are the
 //       remaining ones of the operands; one element type throughout.
 //  I19  tile.extent's axis lies within the view's rank.
+//  I20  A module has the attribute tile.version, a kernel may have
+//       tile.schedule and tile.tunables, dictionaries of which the latter's
+//       entries have candidates and a value. Kernels have no other attributes,
+//       and no other attribute's name begins with 'tile.'.
 //
 // Not checked: independence of parallel instances, promised bounds, equal
 // element counts of reshape, and values of extents. Those depend on the call;
@@ -193,7 +197,50 @@ static bool isIdentifier(StringRef name) {
                       [](char c) { return llvm::isAlnum(c) || c == '_'; });
 }
 
+/// Whether the attribute is a number of at most 64 bits.
+static bool isWhole(Attribute attribute) {
+  auto number = dyn_cast_or_null<IntegerAttr>(attribute);
+  return number && number.getValue().getSignificantBits() <= 64;
+}
+
+LogicalResult TileDialect::verifyOperationAttribute(Operation *op,
+                                                    NamedAttribute attribute) {
+  StringRef name = attribute.getName().getValue();
+  const bool isPart = name == "tile.schedule" || name == "tile.tunables"; // I20
+  if (isa<ModuleOp>(op) && name == "tile.version")
+    return success();
+  if (!isa<KernelOp>(op) || !isPart)
+    return op->emitOpError()
+           << "has no attribute '" << name
+           << "'; expected tile.version on a module, tile.schedule or "
+              "tile.tunables on a tile.kernel";
+  auto entries = dyn_cast<DictionaryAttr>(attribute.getValue());
+  if (!entries)
+    return op->emitOpError()
+           << "attribute '" << name << "' is " << attribute.getValue()
+           << ", expected a dictionary, such as "
+           << (name == "tile.schedule"
+                   ? "{lanes = 16 : i64}"
+                   : "{block = {candidates = array<i64: 64>, value = 64 : "
+                     "i64}}");
+  if (name == "tile.schedule")
+    return success();
+  for (NamedAttribute entry : entries) {
+    auto tunable = dyn_cast<DictionaryAttr>(entry.getValue());
+    if (!tunable || !tunable.getAs<DenseI64ArrayAttr>("candidates") ||
+        !isWhole(tunable.get("value")))
+      return op->emitOpError()
+             << "tunable " << entry.getName() << " is " << entry.getValue()
+             << ", expected {candidates = array<i64: ...>, value = ... : i64}";
+  }
+  return success();
+}
+
 LogicalResult KernelOp::verify() {
+  for (NamedAttribute attribute : getOperation()->getDiscardableAttrs()) // I20
+    if (!attribute.getName().getValue().starts_with("tile."))
+      return emitOpError() << "has no attribute " << attribute.getName()
+                           << "; expected tile.schedule or tile.tunables";
   if (!isIdentifier(getSymName()))
     return emitOpError("needs a name of at most 128 letters, digits and "
                        "underscores that does not start with a digit");

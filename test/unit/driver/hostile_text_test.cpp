@@ -147,7 +147,7 @@ TEST(HostileText, Version) {
                      "\n}");
   };
   EXPECT_THAT(diagnosed(kernel).message, HasSubstr("carries no version"));
-  EXPECT_THAT(with("tile.other = 1 : i64").message, HasSubstr("no version"));
+  EXPECT_THAT(with("other.note = 1 : i64").message, HasSubstr("no version"));
   EXPECT_THAT(with("tile.version = 2 : i64").message,
               HasSubstr("found Tile IR version 2"));
   EXPECT_THAT(with("tile.version = 0 : i64").message,

@@ -85,4 +85,78 @@ TEST(Pins, ThatCannotBeMetFail) {
   fails(threads, "does not decide it");
 }
 
+/// A kernel's text with these attributes.
+std::string textWith(const std::string &attributes) {
+  return "module attributes {tile.version = 1 : i64} {\n"
+         "tile.kernel @k(%x: !tile.view<f32, 1, read>, %y: !tile.view<f32, 1, "
+         "write>) attributes {" +
+         attributes +
+         "} {\n"
+         "%n = tile.extent %x, 0 : !tile.view<f32, 1, read>\n"
+         "tile.dim \"n\" = %n\n"
+         "%v = tile.load %x[\"n\"] : !tile.view<f32, 1, read> -> "
+         "tensor<?xf32, [\"n\"]>\n"
+         "tile.store %v, %y[\"n\"] : tensor<?xf32, [\"n\"]>, "
+         "!tile.view<f32, 1, write>\n"
+         "}\n}\n";
+}
+
+/// The error of such text, when it is read or compiled; empty for none.
+std::string refusalOf(const std::string &attributes) {
+  Result<Program> program = Program::fromText(textWith(attributes), "k.mlir");
+  if (!program) {
+    EXPECT_EQ(program.error().family, ErrorFamily::Diagnostic);
+    return program.error().message;
+  }
+  CompileRequest request;
+  request.isa = hostIsa();
+  request.extents = {{100}, {100}};
+  Result<CompiledKernel> compiled = program->compile(request);
+  if (compiled)
+    return "";
+  EXPECT_EQ(compiled.error().code, "unsupported.pin");
+  return compiled.error().message;
+}
+
+// What a text pins is met or refused, never passed over.
+TEST(Pins, OfTextAreReadWhole) {
+  auto fails = [](const std::string &attributes, const std::string &part) {
+    const std::string message = refusalOf(attributes);
+    EXPECT_NE(message.find(part), std::string::npos)
+        << attributes << ": '" << message << "'";
+  };
+  EXPECT_EQ(refusalOf("tile.schedule = {lanes = 16 : i64}"), "");
+  EXPECT_EQ(refusalOf("tile.schedule = {lanes = 16 : i128, unroll = 1 : i8, "
+                      "vector_axis = \"n\", tail = \"peel\"}"),
+            "");
+  for (const char *schedule : {"[1]", "\"x\"", "1 : i64", "unit"})
+    fails(std::string("tile.schedule = ") + schedule,
+          "attribute 'tile.schedule' is ");
+  fails("tile.shedule = {lanes = 16 : i64}",
+        "has no attribute 'tile.shedule'; expected tile.version on a module, "
+        "tile.schedule or tile.tunables on a tile.kernel");
+  fails("schedule = {lanes = 16 : i64}", "has no attribute \"schedule\"");
+  fails("tiles.schedule = {lanes = 16 : i64}",
+        "has no attribute \"tiles.schedule\"");
+  fails("tile.version = 1 : i64", "has no attribute 'tile.version'");
+  fails("tile.tunables = [1]", "expected a dictionary");
+  fails("tile.tunables = {b = 3 : i64}",
+        "tunable \"b\" is 3 : i64, expected {candidates");
+  fails("tile.tunables = {b = {candidates = array<i64: 3>, value = \"3\"}}",
+        "tunable \"b\" is ");
+
+  fails("tile.schedule = {lane = 16 : i64}", "does not decide it");
+  fails("tile.schedule = {lanes = 18446744073709551632 : i128}",
+        "'lanes' cannot be honoured: found 18446744073709551632 : i128, "
+        "expected an integer");
+  fails("tile.schedule = {lanes = \"16\"}",
+        "found \"16\", expected an integer, such as 16 : i64");
+  fails("tile.schedule = {lanes = 16.0 : f32}",
+        "found 1.600000e+01 : f32, expected an integer");
+  fails("tile.schedule = {unroll = true}", "found true, expected an integer");
+  fails("tile.schedule = {vector_axis = 1 : i64}",
+        "found 1 : i64, expected a string");
+  fails("tile.schedule = {tail = unit}", "expected a string");
+}
+
 } // namespace
