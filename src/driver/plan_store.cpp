@@ -10,8 +10,10 @@
 #include "support/atomic_file.h"
 #include "support/env.h"
 #include "support/hash.h"
+#include "support/json_scan.h"
 #include "tessera/device.h"
 
+#include "fmt/format.h"
 #include "llvm/Config/llvm-config.h"
 
 #include <algorithm>
@@ -134,6 +136,26 @@ void warnAboutTunedPlan(const std::string &why) {
                      "removes all");
 }
 
+std::string whyNotUsedHere(const SavedPlan &saved, const std::string &path) {
+  if (!saved.tuned)
+    return "found no record of its tuning";
+  const TuneRecord &record = *saved.tuned;
+  if (record.key != fs::path(path).stem().string())
+    return "found an entry for another key";
+  if (record.cpu != tuningCpu() || record.compiler != tuningCompiler())
+    return fmt::format("for {}, {}", support::excerpt(record.cpu),
+                       support::excerpt(record.compiler));
+  // Both change what the caller of the code must do, or link; tuning looks for
+  // neither.
+  if (saved.choices.vendor != Vendor::None)
+    return fmt::format("vendor: found {}, expected none",
+                       name(saved.choices.vendor));
+  if (!saved.choices.prepacked.empty())
+    return fmt::format("prepacked: found '{}', expected none",
+                       support::excerpt(*saved.choices.prepacked.begin()));
+  return {};
+}
+
 std::optional<SavedPlan> findTunedPlan(const PlanSubject &subject) {
   std::optional<std::string> folder = planStoreFolder();
   if (!folder)
@@ -145,8 +167,9 @@ std::optional<SavedPlan> findTunedPlan(const PlanSubject &subject) {
   Result<SavedPlan> saved = readEntry(path.string());
   Result<void> fits =
       saved ? checkSubject(*saved, subject) : Result<void>(saved.error());
-  if (fits && (!saved->tuned || saved->tuned->key != subject.key))
-    fits = cannotUse(path.string(), "found an entry for another key");
+  if (fits)
+    if (std::string why = whyNotUsedHere(*saved, path.string()); !why.empty())
+      fits = cannotUse(path.string(), why);
   if (fits)
     return std::move(*saved);
   warnAboutTunedPlan(fits.error().message);

@@ -48,6 +48,10 @@ std::optional<SavedPlan> findTunedPlan(const PlanSubject &subject);
 /// of this key.
 std::string tunedPlanHash(const std::string &key);
 
+/// Why an entry is not used on this machine by this compiler; empty if it is,
+/// for the compilation that it is for.
+std::string whyNotUsedHere(const SavedPlan &saved, const std::string &path);
+
 /// Warns, once in a process, that an entry is ignored.
 void warnAboutTunedPlan(const std::string &why);
 

@@ -71,14 +71,12 @@ Result<int> listEntries() {
     }
     const PlanSubject &subject = entry.plan->subject;
     const TuneRecord &record = *entry.plan->tuned;
+    const std::string why = whyNotUsedHere(*entry.plan, entry.path);
     fmt::print("{} {} {} {}: {} instead of {}, noise {:.1f} %{}\n",
                subject.kernel, extentsText(subject), subject.target,
                name(subject.alias), timeText(record.seconds),
                timeText(record.chosenSeconds), 100 * record.noise,
-               record.cpu == tuningCpu() && record.compiler == tuningCompiler()
-                   ? ""
-                   : fmt::format("; not used here: for {}, {}", record.cpu,
-                                 record.compiler));
+               why.empty() ? "" : "; not used here: " + why);
   }
   fmt::print("{} tuned plans in {}\n", plans.size(), *folder);
   return 0;

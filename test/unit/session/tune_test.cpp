@@ -135,7 +135,22 @@ TEST_F(TunedPlans, DamagedAndForeignOnesAreIgnored) {
   EXPECT_EQ(sourceWith(""), "search");
   EXPECT_EQ(sourceWith(whole.substr(0, whole.size() / 2)), "search");
   EXPECT_EQ(sourceWith(changed("\"rows\": 64", "\"rows\": 65")), "search");
-  EXPECT_EQ(sourceWith(changed("\"key\": \"", "\"key\": \"0")), "search");
+  // The list of entries says so, too.
+  auto isNotUsed = [&](const std::string &content, const std::string &why) {
+    EXPECT_EQ(sourceWith(content), "search") << why;
+    std::vector<StoredPlan> plans = listTunedPlans();
+    ASSERT_EQ(plans.size(), 1u);
+    ASSERT_TRUE(plans[0].plan) << plans[0].plan.error().str();
+    EXPECT_THAT(whyNotUsedHere(*plans[0].plan, plans[0].path), HasSubstr(why));
+  };
+  isNotUsed(changed("\"key\": \"", "\"key\": \"0"), "another key");
+  isNotUsed(changed("\"cpu\": \"", "\"cpu\": \"not "), "for not ");
+  isNotUsed(changed("\"compiler\": \"tessera ", "\"compiler\": \"tessera 9"),
+            "tessera 9");
+  isNotUsed(changed("\"keeping\"", "\"vendor\": \"cblas\", \"keeping\""),
+            "vendor: found cblas");
+  isNotUsed(changed("\"keeping\"", "\"prepacked\": [\"x\"], \"keeping\""),
+            "prepacked: found 'x'");
   EXPECT_EQ(sourceWith(changed("\"vectors_per_iteration\": 1",
                                "\"vectors_per_iteration\": 1000")),
             "search");
