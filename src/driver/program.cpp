@@ -205,6 +205,35 @@ parameterNames(const std::vector<ProgramParameter> &parameters) {
   return names;
 }
 
+/// Fails if the arrays together have more bytes than 63 bits count: nothing
+/// that is computed of their sizes would be true.
+static Result<void>
+checkSizes(const std::vector<std::vector<int64_t>> &extents,
+           const std::vector<ProgramParameter> &parameters) {
+  int64_t total = 0;
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    if (!parameters[i].isView)
+      continue;
+    // An array without elements has strides.
+    int64_t bytes = sizeInBytes(parameters[i].dtype);
+    bool tooLarge = false, isEmpty = false;
+    std::string shown;
+    for (int64_t extent : extents[i]) {
+      shown += (shown.empty() ? "" : ", ") + std::to_string(extent);
+      isEmpty |= extent == 0;
+      tooLarge |= extent != 0 && __builtin_mul_overflow(bytes, extent, &bytes);
+    }
+    tooLarge |= !isEmpty && __builtin_add_overflow(total, bytes, &total);
+    if (tooLarge)
+      return Error{ErrorFamily::Usage,
+                   "usage.extents",
+                   "the arrays up to '" + parameters[i].name + "' [" + shown +
+                       "] have more than 2^63 bytes",
+                   {}};
+  }
+  return {};
+}
+
 /// The request with a unit stride along the last axis where it says nothing.
 static Result<CompileRequest>
 completed(const CompileRequest &given, const std::string &name,
@@ -214,6 +243,8 @@ completed(const CompileRequest &given, const std::string &name,
     return launcherror::count(name, parameters.size(),
                               parameterNames(parameters),
                               request.extents.size());
+  if (Result<void> sizes = checkSizes(request.extents, parameters); !sizes)
+    return sizes.error();
   request.unitStride.resize(parameters.size());
   for (size_t i = 0; i < parameters.size(); ++i) {
     auto &unit = request.unitStride[i];

@@ -228,9 +228,10 @@ private:
             analysis.dims.extent(cast<StringAttr>(dim));
         if (!extent)
           realizer.fail(grid, "unsupported.dynamic-grid",
-                        "the grid's dimension '" +
+                        "the extent of the grid's dimension '" +
                             cast<StringAttr>(dim).getValue() +
-                            "' depends on data");
+                            "' is no constant below 2^63: it depends on data, "
+                            "or is too large");
         if (__builtin_mul_overflow(programs, extent.value_or(0), &programs))
           realizer.fail(grid, "unsupported.grid",
                         "the grid has more than 2^63 programs");

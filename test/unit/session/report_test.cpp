@@ -122,6 +122,21 @@ TEST(Report, PredictsWithoutElements) {
   }
 }
 
+// Nothing of their sizes could be told.
+TEST(Report, ArraysBeyondAllMemoryAreRefused) {
+  constexpr int64_t most = std::numeric_limits<int64_t>::max();
+  for (const kernels::Dims &dims :
+       {kernels::Dims{{"rows", most}, {"cols", most}},
+        kernels::Dims{{"rows", most}, {"cols", 1}},
+        kernels::Dims{{"rows", 1}, {"cols", most / 8 + 1}},
+        kernels::Dims{{"rows", 1 << 30}, {"cols", int64_t{1} << 30}}}) {
+    Result<Compilation> made = compiled("softmax", dims);
+    ASSERT_FALSE(made);
+    EXPECT_EQ(made.error().code, "usage.extents") << made.error().str();
+    EXPECT_THAT(made.error().message, HasSubstr("have more than 2^63 bytes"));
+  }
+}
+
 TEST(Report, MachineFactsComeFromTheObject) {
   Json report = reportOf("rms_norm", {{"rows", 3}, {"cols", 333}});
   const Json &machine = report["machine"];
