@@ -17,7 +17,9 @@
 #include "search/search.h"
 #include "support/env.h"
 #include "support/hash.h"
+#include "support/json_scan.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <algorithm>
@@ -167,6 +169,38 @@ static PlanSubject subjectOf(tile::KernelOp kernel, const Target &target,
   return subject;
 }
 
+/// The file's arrays to prepack are arrays of the kernel.
+static Result<void> checkPrepacked(const SavedPlan &saved,
+                                   tile::KernelOp kernel) {
+  std::vector<std::string> arrays;
+  for (BlockArgument argument : kernel.getBody().getArguments())
+    if (isa<tile::ViewType>(argument.getType()))
+      arrays.push_back(kernel.getArgName(argument.getArgNumber()).str());
+  for (const std::string &name : saved.choices.prepacked)
+    if (!llvm::is_contained(arrays, name))
+      return Error{ErrorFamily::Usage,
+                   "usage.plan",
+                   "plan '" + saved.name +
+                       "': prepacked: found the unknown "
+                       "array '" +
+                       support::excerpt(name) + "', expected one of " +
+                       llvm::join(arrays, ", "),
+                   {}};
+  return {};
+}
+
+/// The error of a decision of the file that names no file.
+static Error inPlan(const SavedPlan &saved, Error error) {
+  const std::string file = "plan '" + saved.name + "': ";
+  const llvm::StringRef code = error.code;
+  const char *field = code.starts_with("vendor.")    ? "vendor: "
+                      : code.starts_with("prepack.") ? "prepacked: "
+                                                     : nullptr;
+  if (field && !llvm::StringRef(error.message).starts_with(file))
+    error.message = file + field + error.message;
+  return error;
+}
+
 /// What the request fixes of every plan.
 static PlanChoices startOf(const CompileRequest &request) {
   PlanChoices start;
@@ -282,9 +316,11 @@ Result<PipelineResult> compileForCpu(tile::KernelOp kernel,
                        std::string(name(request.vendor)) +
                        "' is asked for; leave out one of them",
                    {}};
+    if (Result<void> known = checkPrepacked(*saved, kernel); !known)
+      return known.error();
     Result<RealizedKernel> made = realizeSaved(*saved);
     if (!made)
-      return made.error();
+      return inPlan(*saved, made.error());
     realized = std::move(*made);
     result.planSource = "file";
   } else if (request.useTunedPlans && request.prepacked.empty()) {

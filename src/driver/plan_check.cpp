@@ -7,6 +7,7 @@
 
 #include "driver/plan_file.h"
 #include "plan/plan.h"
+#include "support/json_scan.h"
 
 #include "fmt/format.h"
 #include "fmt/ranges.h"
@@ -30,7 +31,19 @@ std::string list(const std::vector<std::string> &names) {
 }
 
 std::string quoted(const std::string &dim) {
-  return dim.empty() ? "null" : "'" + dim + "'";
+  return dim.empty() ? "null" : "'" + support::excerpt(dim) + "'";
+}
+
+/// What keeps the programs of a stage from advancing together and from
+/// prefetching, which ask for the same of their bodies; else `otherwise`.
+std::string obstacle(const GridPlan &order, const std::string &otherwise) {
+  for (const Reason &reason : order.reasons)
+    for (const char *code :
+         {"programs.one", "programs.regions", "programs.sequential",
+          "programs.extent", "programs.elementwise", "programs.few"})
+      if (reason.code == code)
+        return reason.text;
+  return otherwise;
 }
 
 /// Compares one nest of a file with the nest as it was planned.
@@ -74,8 +87,9 @@ private:
     const std::vector<std::string> &can = nest.alternatives.vectorDims;
     std::string why;
     for (const Reason &reason : nest.reasons)
-      if (reason.code == "vector.extent" || reason.code == "vector.ordered" ||
-          reason.code == "scalar.sequential")
+      if ((reason.code == "vector.extent" &&
+           reason.text.starts_with("'" + *wanted + "'")) ||
+          reason.code == "vector.ordered" || reason.code == "scalar.sequential")
         why += (why.empty() ? "" : "; ") + reason.text;
     bool isPinned =
         !pins.vectorAxis.empty() && nest.vectorDim == pins.vectorAxis;
@@ -229,12 +243,12 @@ Result<void> checkSubject(const SavedPlan &saved, const PlanSubject &subject) {
     std::string text;
     for (const auto &[dim, extent] : extents)
       text += fmt::format("{}{}={}", text.empty() ? "" : ",", dim, extent);
-    return text.empty() ? "none" : text;
+    return text.empty() ? "none" : support::excerpt(text, 200);
   };
   if (own.kernel != subject.kernel)
     return other("kernel", quoted(own.kernel), quoted(subject.kernel));
   if (own.target != subject.target)
-    return other("target", own.target, subject.target);
+    return other("target", support::excerpt(own.target), subject.target);
   if (own.alias != subject.alias)
     return other("alias", std::string(name(own.alias)),
                  std::string(name(subject.alias)));
@@ -248,7 +262,7 @@ Result<void> checkSubject(const SavedPlan &saved, const PlanSubject &subject) {
   if (sorted(own.extents) != sorted(subject.extents))
     return other("extents", textOf(own.extents), textOf(subject.extents));
   if (own.hash != subject.hash)
-    return other("kernel_hash", own.hash,
+    return other("kernel_hash", support::excerpt(own.hash),
                  subject.hash + ", which the kernel's text has");
   return {};
 }
@@ -313,31 +327,33 @@ Result<void> checkHonoured(const SavedPlan &saved, const Plan &plan,
           !problem.empty())
         return refuse(ErrorFamily::Unsupported, saved, problem);
     }
-    if (mine.together && *mine.together != stage.order.together) {
-      std::string why = stage.order.mostTogether > 1
-                            ? "there are too few programs for more"
-                            : "";
-      for (const Reason &reason : stage.order.reasons)
-        why += (why.empty() ? "" : "; ") + reason.text;
+    const GridPlan &order = stage.order;
+    if (mine.together && *mine.together != order.together) {
+      const bool isMany = order.mostTogether > 1;
       return refuse(
           ErrorFamily::Unsupported, saved,
           fmt::format("{}.programs_together: found {}, expected {}: {}", where,
                       *mine.together,
-                      stage.order.mostTogether > 1
-                          ? fmt::format("1 to {}", stage.order.mostTogether)
-                          : "1",
-                      why));
+                      isMany ? fmt::format("1 to {}", order.mostTogether) : "1",
+                      isMany ? "there are too few programs for more"
+                             : obstacle(order, "they run one after another")));
     }
-    if (mine.prefetch && *mine.prefetch != stage.order.prefetch) {
-      std::string why = "the programs have no loop that reads, or stores after "
-                        "another loop, what moves with them";
-      for (const Reason &reason : stage.order.reasons)
-        if (stage.order.mostPrefetch == Prefetch::None)
-          why = reason.text;
+    if (mine.prefetch && *mine.prefetch != order.prefetch) {
+      std::vector<std::string_view> can;
+      for (Prefetch each :
+           {Prefetch::None, Prefetch::Inputs, Prefetch::InputsAndOutputs})
+        if (each <= order.mostPrefetch)
+          can.push_back(name(each));
+      const std::string none =
+          "the programs have no loop that reads, or stores after another loop, "
+          "what moves with them";
       return refuse(ErrorFamily::Unsupported, saved,
                     fmt::format("{}.prefetch: found {}, expected {}: {}", where,
-                                name(*mine.prefetch),
-                                name(stage.order.mostPrefetch), why));
+                                quoted(std::string(name(*mine.prefetch))),
+                                oneOf(can),
+                                order.mostPrefetch == Prefetch::None
+                                    ? obstacle(order, none)
+                                    : none));
     }
     if (mine.splits && *mine.splits != stage.order.splits)
       return refuse(
@@ -360,7 +376,8 @@ Result<void> checkHonoured(const SavedPlan &saved, const Plan &plan,
         why = "all programs touch an edge of an array, or none does";
       return refuse(ErrorFamily::Unsupported, saved,
                     fmt::format("{}.edges: found {}, expected {}: {}", where,
-                                name(*mine.edges), name(stage.order.edges),
+                                quoted(std::string(name(*mine.edges))),
+                                quoted(std::string(name(stage.order.edges))),
                                 why));
     }
   }

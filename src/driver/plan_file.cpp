@@ -186,8 +186,8 @@ public:
         return value;
       known.push_back(name);
     }
-    refuse(field, fmt::format("found {}, expected {}", shown(*found),
-                              fmt::join(known, " or ")));
+    refuse(field,
+           fmt::format("found {}, expected {}", shown(*found), oneOf(known)));
     return std::nullopt;
   }
 
@@ -375,6 +375,17 @@ std::string_view name(AliasMode alias) {
     if (value == alias)
       return text;
   return "";
+}
+
+std::string oneOf(const std::vector<std::string_view> &names) {
+  std::string text;
+  for (size_t i = 0; i < names.size(); ++i)
+    text += fmt::format("{}'{}'",
+                        i == 0                 ? ""
+                        : i + 1 < names.size() ? ", "
+                                               : " or ",
+                        names[i]);
+  return text;
 }
 
 std::string writePlan(const Plan &plan, const PlanSubject &subject,

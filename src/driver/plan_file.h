@@ -36,6 +36,9 @@ struct Pins;
 /// "disjoint", "in-place", "overlap".
 std::string_view name(AliasMode alias);
 
+/// "'a', 'b' or 'c'", for messages.
+std::string oneOf(const std::vector<std::string_view> &names);
+
 /// What a plan is for.
 struct PlanSubject {
   std::string kernel;

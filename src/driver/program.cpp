@@ -315,8 +315,17 @@ static Result<TunedModule> withTunables(Program::State &state,
   made.values.assign(options.tunables.begin(), options.tunables.end());
   Result<OwningOpRef<ModuleOp>> traced =
       trace(*state.source, state.context, options);
-  if (!traced)
-    return traced.error();
+  if (!traced) {
+    // With the author's values the kernel was traced before.
+    Error error = traced.error();
+    std::string values;
+    for (const auto &[name, value] : options.tunables)
+      values +=
+          (values.empty() ? "" : ",") + name + "=" + std::to_string(value);
+    error.message = "plan '" + saved->name + "': tunables: with " + values +
+                    ": " + error.message;
+    return error;
+  }
   made.module = std::move(*traced);
   return made;
 }

@@ -47,8 +47,8 @@ TEST(PlanDecisions, WhatCannotBeAppliedIsNamed) {
               HasSubstr("stages[0].programs_together: found 100, expected 1 to "
                         "8: there are too few programs"));
   EXPECT_THAT(damage(withField(text, "prefetch", "\"all\"")),
-              HasSubstr("stages[0].prefetch: found \"all\", expected none or "
-                        "inputs or inputs and outputs"));
+              HasSubstr("stages[0].prefetch: found \"all\", expected 'none', "
+                        "'inputs' or 'inputs and outputs'"));
   // Loops that nothing interrupts.
   Result<Made> copied = make("copy", softmaxDims);
   ASSERT_TRUE(copied) << copied.error().str();
@@ -56,11 +56,50 @@ TEST(PlanDecisions, WhatCannotBeAppliedIsNamed) {
                             withField(copied->text, "prefetch", "\"inputs\""));
   ASSERT_FALSE(ahead);
   EXPECT_THAT(ahead.error().message,
-              HasSubstr("stages[0].prefetch: found inputs, expected none: no "
-                        "reduction to wait for"));
-  EXPECT_THAT(refusal(withField(text, "edges", "\"apart\"")),
-              HasSubstr("stages[0].edges: found apart, expected checked: all "
-                        "programs touch an edge of an array, or none does"));
+              HasSubstr("stages[0].prefetch: found 'inputs', expected 'none': "
+                        "no reduction to wait for"));
+  EXPECT_THAT(
+      refusal(withField(text, "edges", "\"apart\"")),
+      HasSubstr("stages[0].edges: found 'apart', expected 'checked': "
+                "all programs touch an edge of an array, or none does"));
+}
+
+// What the file says is the file's fault, wherever it is found.
+TEST(PlanDecisions, RefusalsNameTheFile) {
+  const std::string &text = softmaxPlan();
+  auto with = [&](const std::string &field) {
+    return replaced(text, "\"keeping\"", field + ", \"keeping\"");
+  };
+  EXPECT_THAT(damage(with("\"prepacked\": [\"zzz\"]")),
+              HasSubstr("prepacked: found the unknown array 'zzz', expected "
+                        "one of x, y"));
+  auto starts = [](const Error &error, const std::string &start) {
+    EXPECT_THAT(error.message, testing::StartsWith("plan 'p.json': " + start));
+  };
+  starts(errorOf(with("\"prepacked\": [\"x\"]")), "prepacked: 'x' cannot");
+  starts(errorOf(with("\"vendor\": \"cblas\"")),
+         "vendor: kernel 'softmax' cannot");
+  const kernels::Dims dims = {{"m", 64}, {"n", 64}, {"k", 64}};
+  Result<Made> gemm = make("gemm", dims);
+  ASSERT_TRUE(gemm) << gemm.error().str();
+  Result<Made> none = make(
+      "gemm", dims, replaced(gemm->text, "\"block_m\": 64", "\"block_m\": 0"));
+  ASSERT_FALSE(none);
+  starts(none.error(), "tunables: with block_m=0,");
+  EXPECT_THAT(none.error().message, HasSubstr("the block size is 0"));
+}
+
+// Of the reasons of a stage, that which explains the refusal.
+TEST(PlanDecisions, RefusalsGiveTheirReason) {
+  Result<Made> gemm = make("gemm", {{"m", 512}, {"n", 512}, {"k", 512}});
+  ASSERT_TRUE(gemm) << gemm.error().str();
+  Result<Made> many = make("gemm", {{"m", 512}, {"n", 512}, {"k", 512}},
+                           withField(gemm->text, "programs_together", "2"));
+  ASSERT_FALSE(many);
+  EXPECT_THAT(many.error().message,
+              testing::EndsWith("programs_together: found 2, expected 1: the "
+                                "body has parts that run one element after "
+                                "another"));
 }
 
 TEST(PlanDecisions, SquaresAreADecision) {

@@ -267,8 +267,8 @@ TEST(PlanFile, DamageIsNamedAndPlaced) {
   EXPECT_THAT(damage(replaced(text, "\"stages\": [", "\"stages\": [{}, ")),
               HasSubstr("stages: found 2, expected 1"));
   EXPECT_THAT(damage(replaced(text, "\"tail\": \"mask\"", "\"tail\": 3")),
-              HasSubstr("nests[0].tail: found 3, expected mask or scalar or "
-                        "overlap"));
+              HasSubstr("nests[0].tail: found 3, expected 'mask', 'scalar' or "
+                        "'overlap'"));
   EXPECT_THAT(damage(replaced(text, "\"packs_operand\": false",
                               "\"packs_operand\": 0")),
               HasSubstr("packs_operand: found 0, expected true or false"));
@@ -284,11 +284,50 @@ TEST(PlanFile, DamageIsNamedAndPlaced) {
               HasSubstr("found 1.5, expected a whole number"));
   EXPECT_THAT(
       damage(replaced(text, "\"keeping\": \"all\"", "\"keeping\": \"most\"")),
-      HasSubstr("keeping: found \"most\", expected all or expensive or "
-                "required"));
+      HasSubstr("keeping: found \"most\", expected 'all', 'expensive' or "
+                "'required'"));
   EXPECT_THAT(
       damage(replaced(text, "\"passes\": \"separate\"", "\"passes\": \"one\"")),
-      HasSubstr("passes: found \"one\", expected separate or joined"));
+      HasSubstr("passes: found \"one\", expected 'separate' or 'joined'"));
+}
+
+// Objects are searched field by field, and messages are read by people.
+TEST(PlanFile, LargeFilesAreRefusedInShort) {
+  const std::string text = softmaxPlan();
+  std::string fields;
+  for (int i = 0; i < 10001; ++i)
+    fields += "\"d" + std::to_string(i) + "\": 1, ";
+  EXPECT_THAT(
+      damage(replaced(text, "\"extents\": {", "\"extents\": {" + fields)),
+      HasSubstr("extents: found more than 10000 fields, expected the "
+                "form of a saved plan"));
+  EXPECT_THAT(damage("{" + fields + "\"x\": 1}"),
+              HasSubstr("more than 10000 fields"));
+  const std::string longText(1 << 20, 'x');
+  auto isShort = [&](const std::string &from, const std::string &to) {
+    const std::string message = errorOf(replaced(text, from, to)).message;
+    EXPECT_LT(message.size(), 1000u) << message.substr(0, 200);
+    return message;
+  };
+  isShort("\"kernel\": \"", "\"kernel\": \"" + longText);
+  isShort("\"kernel_hash\": \"", "\"kernel_hash\": \"" + longText);
+  isShort("\"target\": \"", "\"target\": \"" + longText);
+  isShort("\"alias\": \"", "\"alias\": \"" + longText);
+  isShort("\"extents\": {", "\"extents\": {\"" + longText + "\": 1, ");
+  isShort("\"extents\": {",
+          "\"tunables\": {\"" + longText + "\": 1}, \"extents\": {");
+  isShort("\"extents\": {",
+          "\"extents\": {" + fields.substr(0, fields.find("\"d5000\"")));
+  isShort("\"grid\": \"", "\"grid\": \"" + longText);
+  isShort("\"reduce max\"", "\"" + longText + "\"");
+  isShort("\"space\": \"", "\"space\": \"" + longText);
+  isShort("\"atom\": null", "\"atom\": \"" + longText + "\"");
+  isShort("\"vector_dimension\": \"", "\"vector_dimension\": \"" + longText);
+  isShort("\"keeping\"", "\"" + longText + "\"");
+  isShort("\"keeping\"", "\"" + longText + "\": 1, \"" + longText + "\"");
+  isShort("\"schema\": \"", "\"schema\": \"" + longText);
+  EXPECT_THAT(isShort("\"keeping\": \"all\"", "\"keeping\": " + longText),
+              HasSubstr("found no JSON"));
 }
 
 TEST(PlanFile, DamagedSubjectsAreNamed) {
