@@ -228,7 +228,11 @@ Result<PipelineResult> compileForCpu(tile::KernelOp kernel,
       step("specialize", [&] { return specialize(kernel, request.extents); });
   if (!specialized)
     return specialized.error();
-  show("tile", kernel);
+  // A whole text: with its version it can be read again.
+  if (request.stageText)
+    request.stageText("tile", "module attributes {tile.version = " +
+                                  std::to_string(tile::textVersion) +
+                                  " : i64} {\n" + printed(kernel) + "\n}\n");
 
   Result<Pins> pins = readPins(kernel, target);
   if (!pins)
