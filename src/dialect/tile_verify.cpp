@@ -50,8 +50,9 @@
 //  I19  tile.extent's axis lies within the view's rank.
 //  I20  A module has the attribute tile.version, a kernel may have
 //       tile.schedule and tile.tunables, dictionaries of which the latter's
-//       entries have candidates and a value. Kernels have no other attributes,
-//       and no other attribute's name begins with 'tile.'.
+//       entries have candidates and a value. No other attribute's name begins
+//       with 'tile.'; those of kernels have a prefix, and are not these two
+//       misspelt.
 //
 // Not checked: independence of parallel instances, promised bounds, equal
 // element counts of reshape, and values of extents. Those depend on the call;
@@ -237,10 +238,17 @@ LogicalResult TileDialect::verifyOperationAttribute(Operation *op,
 }
 
 LogicalResult KernelOp::verify() {
-  for (NamedAttribute attribute : getOperation()->getDiscardableAttrs()) // I20
-    if (!attribute.getName().getValue().starts_with("tile."))
+  for (NamedAttribute attribute :
+       getOperation()->getDiscardableAttrs()) { // I20
+    StringRef name = attribute.getName().getValue();
+    constexpr unsigned misspelt = 2;
+    const bool isNear = name.edit_distance("tile.schedule") <= misspelt ||
+                        name.edit_distance("tile.tunables") <= misspelt;
+    if (!name.starts_with("tile.") && (!name.contains('.') || isNear))
       return emitOpError() << "has no attribute " << attribute.getName()
-                           << "; expected tile.schedule or tile.tunables";
+                           << "; expected tile.schedule, tile.tunables, or a "
+                              "name of another dialect";
+  }
   if (!isIdentifier(getSymName()))
     return emitOpError("needs a name of at most 128 letters, digits and "
                        "underscores that does not start with a digit");

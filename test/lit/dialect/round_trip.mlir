@@ -18,10 +18,10 @@ module attributes {tile.version = 1 : i64} {
 // CHECK-SAME: %n: i32 = -3
 // CHECK-SAME: %flag: i1 = true
 // CHECK-SAME: %wide: f64
-// CHECK-SAME: tier(strict) attributes {note = "kept"}
+// CHECK-SAME: tier(strict) attributes {author.note = "kept"}
 tile.kernel @parameters(%x: !tile.view<f32, 2, read>, %y: !tile.view<bf16, 0, write>,
     %eps: f32 = 1.0e-6, %n: i32 = -3, %flag: i1 = true, %wide: f64)
-    tier(strict) attributes {note = "kept"} {
+    tier(strict) attributes {author.note = "kept"} {
 }
 
 // CHECK-LABEL: tile.kernel @fast() tier(fast) {

@@ -124,7 +124,7 @@ TEST(HostileText, AliasesAreFine) {
       "!out = !tile.view<f32, 1, write>\n"
       "#note = [\"a\", [1, 2]]\n" +
       inModule("tile.kernel @k(%x: !in, %y: !out) attributes "
-               "{tile.schedule = {n = #note, m = #note}} {\n" +
+               "{a.n = #note, a.m = #note} {\n" +
                repeated("  %a = tile.extent %x, 0 : !in\n", 1) + "}");
   Result<Program> program = Program::fromText(text, "t.mlir");
   EXPECT_TRUE(program.ok()) << program.error().str();

@@ -138,6 +138,7 @@ TEST(Pins, OfTextAreReadWhole) {
   fails("schedule = {lanes = 16 : i64}", "has no attribute \"schedule\"");
   fails("tiles.schedule = {lanes = 16 : i64}",
         "has no attribute \"tiles.schedule\"");
+  EXPECT_EQ(refusalOf("author.schedule_of_work = \"monday\""), "");
   fails("tile.version = 1 : i64", "has no attribute 'tile.version'");
   fails("tile.tunables = [1]", "expected a dictionary");
   fails("tile.tunables = {b = 3 : i64}",
