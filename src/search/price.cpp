@@ -351,20 +351,6 @@ private:
     return true;
   }
 
-  /// The costs of a type's vectors, which may be narrower than the target's;
-  /// scalars count as these.
-  const CoreCosts &costsOf(Type type) const {
-    auto vector = dyn_cast<VectorType>(type);
-    if (!vector)
-      return costs;
-    const int64_t bits =
-        vector.getNumElements() * vector.getElementTypeBitWidth();
-    return bits >= target.vectorBits ? costs
-                                     : machine.core[bits > 256   ? 2
-                                                    : bits > 128 ? 1
-                                                                 : 0];
-  }
-
   void countArithmetic(Operation *op, Counts &counts) const {
     if (countTiles(op, counts))
       return;
