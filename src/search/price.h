@@ -20,7 +20,7 @@
 // touch, or, in a program that goes through its data in blocks, a block of it.
 // Most of the shorter of computation and memory is hidden behind the longer.
 //
-// Blind spots: register pressure and spills, stores to scratch memory beyond
+// Blind spots: spills of what is no constant, stores to scratch memory beyond
 // the first-level cache, addresses that conflict in a cache, what ran before,
 // other users of the machine, and how LLVM orders instructions. docs/planner.md
 // has its error.
@@ -30,48 +30,17 @@
 #ifndef TESSERA_SEARCH_PRICE_H
 #define TESSERA_SEARCH_PRICE_H
 
+#include "search/operation_costs.h"
 #include "target/machine.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
 
 #include <map>
 #include <string>
 #include <vector>
 
 namespace tessera {
-
-/// What one program of a stage executes. Vectors count by full registers.
-struct Counts {
-  double loads = 0;
-  double stores = 0;
-  double loadedBytes = 0;
-  double storedBytes = 0;
-  /// Of what is stored past the caches.
-  double aroundBytes = 0;
-  /// Of the lines that are prefetched to be loaded.
-  double prefetchedBytes = 0;
-  double maskedLoads = 0;
-  double maskedStores = 0;
-  /// Lanes of gathers and scatters.
-  double gatheredLanes = 0;
-  /// Arithmetic, comparisons, selections, shuffles and conversions of vectors.
-  double operations = 0;
-  /// Those of them that multiply floating numbers or integers in groups, that
-  /// add, compare or convert floating numbers, and that bring lanes of two
-  /// vectors together.
-  double multiplies = 0;
-  double additions = 0;
-  double shuffles = 0;
-  double divisions = 0;
-  double squareRoots = 0;
-  /// Instructions of any kind.
-  double instructions = 0;
-  /// Loops whose end a core cannot foresee, and all loops.
-  double mispredictions = 0;
-  double bubbles = 0;
-
-  void add(const Counts &other, double times = 1);
-};
 
 /// The price of one stage function.
 struct StagePrice {
