@@ -40,7 +40,8 @@ std::string obstacle(const GridPlan &order, const std::string &otherwise) {
   for (const Reason &reason : order.reasons)
     for (const char *code :
          {"programs.one", "programs.regions", "programs.sequential",
-          "programs.extent", "programs.elementwise", "programs.few"})
+          "programs.extent", "programs.elementwise", "programs.few",
+          "programs.splits"})
       if (reason.code == code)
         return reason.text;
   return otherwise;

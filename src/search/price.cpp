@@ -90,8 +90,9 @@ struct Block {
   double latencies = 0;
   bool hasLoops = false;
   /// Cycles of the loops in it, as far as the core cannot look beyond them to
-  /// what comes next.
+  /// what comes next; of the longest of them.
   double exposed = 0;
+  double longest = 0;
   /// Arithmetic that loops inside it leave to it: invariant in them.
   Counts hoisted;
 };
@@ -206,11 +207,16 @@ private:
 
   /// Of one of many programs: chains of whole programs have many parts, of
   /// which the core finds some to do, whatever it waits for, and some wait even
-  /// where there is enough to do (docs/planner.md).
+  /// where there is enough to do: half of the chain (docs/planner.md). A
+  /// program that is little more than one loop works all the time.
   double programCycles(const Block &block) const {
-    constexpr double waited = 0.5;
+    constexpr double waited = 0.5, little = 0.2;
+    double share = waited;
+    if (block.latency > 0)
+      share = waited * std::clamp((1 - block.longest / block.latency) / little,
+                                  0.0, 1.0);
     return std::cbrt(std::pow(busyCycles(block), 3) +
-                     std::pow(waited * chainCycles(block), 3));
+                     std::pow(share * chainCycles(block), 3));
   }
 
   /// The values from around an operation that its regions take.
@@ -347,6 +353,7 @@ private:
     outer.counts.add(all);
     outer.counts.add(body.hoisted);
     outer.hasLoops = true;
+    outer.longest = std::max(outer.longest, cycles);
     outer.exposed += cycles * shareAlone(all.instructions);
     return cycles;
   }
@@ -417,6 +424,7 @@ private:
       outer.exposed += times * body.exposed;
       outer.latencies += times * body.latencies;
       outer.hasLoops |= body.hasLoops;
+      outer.longest = std::max(outer.longest, times * body.longest);
       latency = std::max(latency, times * body.latency);
     }
     outer.counts.instructions += 2;
@@ -437,6 +445,7 @@ private:
       outer.exposed += times * body.exposed;
       outer.latencies += times * body.latencies;
       outer.hasLoops |= body.hasLoops;
+      outer.longest = std::max(outer.longest, times * body.longest);
       return times * body.latency;
     };
     double latency = add(branch.getThenRegion(), share, true) +

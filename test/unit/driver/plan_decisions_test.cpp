@@ -169,12 +169,13 @@ TEST(PlanDecisions, LoopsThatBeginAlignedAreADecision) {
 
 TEST(PlanDecisions, ProgramsAtEdgesAreADecision) {
   const kernels::Dims dims = {{"m", 130}, {"n", 70}, {"k", 16}};
-  Result<Made> made = make("gemm", dims);
+  Result<Made> chosen = make("gemm", dims);
+  ASSERT_TRUE(chosen) << chosen.error().str();
+  Result<Made> made =
+      make("gemm", dims, withField(chosen->text, "edges", "\"checked\""));
   ASSERT_TRUE(made) << made.error().str();
-  EXPECT_THAT(made->text, HasSubstr("\"edges\": \"checked\""));
-  Result<Made> apart = make(
-      "gemm", dims,
-      replaced(made->text, "\"edges\": \"checked\"", "\"edges\": \"apart\""));
+  Result<Made> apart =
+      make("gemm", dims, withField(chosen->text, "edges", "\"apart\""));
   ASSERT_TRUE(apart) << apart.error().str();
   EXPECT_THAT(apart->summary, HasSubstr("edges apart"));
   EXPECT_GT(apart->object.size(), made->object.size());
@@ -208,14 +209,22 @@ TEST(PlanDecisions, SharedReductionsAreADecision) {
                         "every part of 'k' would have elements"));
   EXPECT_THAT(refusal("230"), HasSubstr("found 230, expected 1 to 256"));
   EXPECT_THAT(refusal("0"), HasSubstr("splits: found 0"));
-  // The maximum, with nests after it of their own.
+  // The maximum, with nests after it of their own; programs that share it run
+  // one at a time.
   const std::string whole = softmaxPlan();
-  Result<Made> rows = make(
-      "softmax", softmaxDims,
+  const std::string shares =
       withField(whole.substr(0, whole.find(",\n      \"nests\"")) + "\n}]}",
-                "splits", "2"));
+                "splits", "2");
+  Result<Made> rows =
+      make("softmax", softmaxDims, withField(shares, "programs_together", "1"));
   ASSERT_TRUE(rows) << rows.error().str();
   EXPECT_THAT(rows->summary, HasSubstr("2 splits of"));
+  Result<Made> together =
+      make("softmax", softmaxDims, withField(shares, "programs_together", "2"));
+  ASSERT_FALSE(together);
+  EXPECT_THAT(together.error().message,
+              HasSubstr("programs_together: found 2, expected 1: programs that "
+                        "share a reduction run one at a time"));
   Result<Made> copied = make("copy", softmaxDims);
   ASSERT_TRUE(copied) << copied.error().str();
   Result<Made> refused =

@@ -288,8 +288,8 @@ TEST(SplitPlans, RunAsChosen) {
   int64_t shared = 0;
   for (const char *op : {"row_sum", "row_max", "rms_norm", "layer_norm",
                          "softmax", "masked_softmax", "cross_entropy"})
-    for (int64_t rows : {1, 4, 5, 16})
-      for (int64_t cols : {4096, 30001}) {
+    for (int64_t rows : {1, 4, 5})
+      for (int64_t cols : {4096, 100001}) {
         RunRequest request;
         request.dims = {{"rows", rows}, {"cols", cols}};
         request.threads = 16;
@@ -304,7 +304,7 @@ TEST(SplitPlans, RunAsChosen) {
         values.threads = 4;
         outputsOf(*compiled, values);
       }
-  EXPECT_GE(shared, 10);
+  EXPECT_GE(shared, 4);
 }
 
 /// The plan of a kernel of the arrays x, of `extent` elements, and y, of one.

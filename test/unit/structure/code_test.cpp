@@ -144,14 +144,14 @@ TEST_P(RowCode, CodeDoesNotGrowWithTheWidth) {
               sizes[i].loops * reference.objectBytes / reference.bodies + 512)
         << widths[i];
     EXPECT_LE(sizes[i].instructions / sizes[i].bodies,
-              sizes[i].loops * reference.instructions / reference.bodies + 64)
+              sizes[i].loops * reference.instructions / reference.bodies + 72)
         << widths[i];
   }
   // Nor with the number of rows; stores past the caches are tested for where
   // they go.
   Size many = sizeOf(emitAt(1'000'000, 64));
   EXPECT_LE(many.objectBytes / many.bodies,
-            many.loops * sizes[0].objectBytes / sizes[0].bodies + 768);
+            many.loops * sizes[0].objectBytes / sizes[0].bodies + 832);
   // And it is small enough for the compile time to stay where it is.
   for (const Size &size : sizes)
     EXPECT_LE(size.objectBytes, 32 * 1024);
@@ -428,11 +428,15 @@ TEST(Code, LinesOfSquaresAreAskedForWhereTheyAreFar) {
 double shareBeforeDivision(const std::string &text) {
   std::istringstream lines(text);
   std::vector<std::string> loop, longest;
+  bool isCode = false;
   for (std::string line; std::getline(lines, line);) {
     if (line.starts_with(".LBB")) {
       loop.clear();
+      isCode = true;
       continue;
     }
+    if (!isCode)
+      continue;
     loop.push_back(line);
     if (std::regex_search(line, std::regex(R"(\sj[a-z]+\s)"))) {
       if (loop.size() > longest.size())

@@ -15,6 +15,7 @@
 #include "target/machine.h"
 
 #include "tessera/dsl.h"
+#include "test/unit/planned_machine.h"
 
 #include <gmock/gmock.h>
 
@@ -121,7 +122,7 @@ session::RunRequest convolutionOf(int64_t channels, int64_t width,
                    {"kw", 3}},
           .settings = {{"pad", 1}},
           .isa = Isa::Avx512,
-          .machine = &genericMachine(Isa::Avx512)};
+          .machine = plannedMachine()};
 }
 
 // Rows of three and a half vectors leave lanes idle that whole vectors of
