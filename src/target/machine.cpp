@@ -37,7 +37,7 @@ std::vector<Machine> makeMachines() {
               .read = 118,
               .write = 114,
               .writeAround = 57,
-              .savedAhead = 0.25},
+              .savedAhead = 0.5},
              {.bytes = 32 * MiB,
               .read = 99,
               .write = 65,
