@@ -300,10 +300,10 @@ void NestEmitter::finishReduction(States &states) {
         if (const TileBuffer *buffer = r.findBuffer(result))
           writeBuffer(*buffer, emitted);
         else if (!isa<RankedTensorType>(result.getType()))
-          r.setScalar(result, r.programsAhead() > 1 &&
-                                      isa<FloatType>(emitted.getType())
-                                  ? emit.settled(emitted)
-                                  : emitted);
+          r.setScalar(result,
+                      r.programsAhead() > 1 && isa<FloatType>(emitted.getType())
+                          ? emit.settled(emitted)
+                          : emitted);
         if (plan.epilogue)
           levels[levelOf(result)].cache[slotOf(result)][result] = emitted;
       }
