@@ -7,6 +7,8 @@
 
 #include "search/register_pressure.h"
 
+#include "codegen/llvm/interleave.h"
+
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/Operation.h"
@@ -24,11 +26,6 @@ using namespace mlir;
 namespace tessera {
 
 namespace {
-
-/// Registers for constants that are loaded where they are used.
-constexpr int64_t loaded = 2;
-/// As many chains are mixed at most.
-constexpr int64_t mostTogether = 4;
 
 int64_t registersOf(Type type, const Target &target) {
   auto vector = dyn_cast<VectorType>(type);
@@ -116,11 +113,11 @@ RegisterPressure pressureOf(Block &body, const Target &target) {
   const int64_t live =
       std::max<int64_t>(1, liveOf(body, target) - (grouped - 1));
   const int64_t beside = needs.held + constants + 2 * live > registers
-                             ? std::min(constants, loaded)
+                             ? std::min(constants, int64_t(registersForLoaded))
                              : constants;
   const int64_t together =
       std::clamp<int64_t>((registers - needs.held - beside) / live, 1,
-                          std::min(chains, mostTogether));
+                          std::min(chains, int64_t(mostChainsTogether)));
   int64_t room = registers - needs.held - live * together;
   RegisterPressure pressure;
   if (room < 0)

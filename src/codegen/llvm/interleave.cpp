@@ -27,10 +27,6 @@ namespace {
 
 /// Shorter chains are looked beyond by any core.
 constexpr size_t shortest = 8;
-/// More at once gain nothing.
-constexpr size_t most = 4;
-/// Registers for constants that are loaded where they are used.
-constexpr unsigned loaded = 2;
 
 bool writesMemory(const Instruction &instruction) {
   auto *intrinsic = dyn_cast<IntrinsicInst>(&instruction);
@@ -127,11 +123,11 @@ private:
     // Constants that find no register are loaded where they are used, which
     // all chains of a group do at the same time.
     if (held + constants + 2 * live > registers)
-      constants = std::min(constants, loaded);
+      constants = std::min(constants, registersForLoaded);
     held += constants;
     size_t together =
         live == 0 || held >= registers ? 0 : size_t((registers - held) / live);
-    together = std::min({together, most, chains.size()});
+    together = std::min({together, size_t(mostChainsTogether), chains.size()});
     // Equal groups.
     if (together >= 2)
       together = divideCeil(chains.size(), divideCeil(chains.size(), together));

@@ -13,6 +13,11 @@
 
 namespace tessera {
 
+/// More chains at once gain nothing.
+inline constexpr unsigned mostChainsTogether = 4;
+/// Registers for constants that are loaded where they are used.
+inline constexpr unsigned registersForLoaded = 2;
+
 /// The vectors of an iteration come one after another, each a chain of
 /// dependent arithmetic that may be dozens of instructions long. A core that
 /// looks ahead over fewer instructions than two chains have waits for the end
