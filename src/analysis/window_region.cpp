@@ -182,9 +182,18 @@ std::optional<WindowRegion> windowRegion(Value tile, const DimTable &dims,
       return std::nullopt;
     isInnermost &= axis.steps.empty();
   }
+  if (region.spans.empty())
+    return std::nullopt;
+  // Along others, as those of one coordinate, all elements are the same.
+  for (StringAttr dim : tile::getDims(tile.getType()))
+    if (!llvm::is_contained(region.dims, dim)) {
+      region.dims.push_back(dim);
+      region.strides.push_back(0);
+      region.spans.push_back({dim, 1});
+    }
   std::reverse(region.dims.begin(), region.dims.end());
   std::reverse(region.strides.begin(), region.strides.end());
-  return region.spans.empty() ? std::nullopt : std::optional(region);
+  return region;
 }
 
 } // namespace tessera

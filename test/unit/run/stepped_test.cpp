@@ -110,6 +110,24 @@ void expectRight(const char *op, session::RunRequest request) {
   }
 }
 
+// A dimension of one coordinate has no loop, but its coordinate is asked for
+// where windows read beside the image.
+TEST(Stepped, WindowsOfOneRowAreRight) {
+  for (auto [kh, kw] : {std::pair<int64_t, int64_t>{1, 5}, {5, 1}, {1, 1}})
+    for (int64_t filters : {6, 64})
+      for (int64_t pad : {0, 1}) {
+        SCOPED_TRACE(testing::Message() << kh << "x" << kw << " " << filters);
+        expectRight("conv2d", {.dims = {{"n", 2},
+                                        {"c", 6},
+                                        {"h", 17},
+                                        {"w", 17},
+                                        {"f", filters},
+                                        {"kh", kh},
+                                        {"kw", kw}},
+                               .settings = {{"pad", pad}}});
+      }
+}
+
 TEST(Stepped, WindowsAreRight) {
   for (int64_t stride : {2, 3})
     for (int64_t pad : {0, 1}) {
