@@ -53,11 +53,26 @@ def arrays_of(row, table):
     entry = table.get(row["operator"])
     extents = {**(row.get("settings") or {}), **row["dims"]}
     if entry:
+        # Extents that follow from others, as those of the results of windows,
+        # are those that the compiled kernel asked for.
+        reported = {parameter["name"]: parameter["extents"]
+                    for arm in row.get("arms", [])
+                    for kernel in arm.get("report") or []
+                    for parameter in kernel.get("parameters") or []
+                    if parameter.get("kind") == "view"}
+
+        def extents_of(item):
+            try:
+                return [extent(axis, extents) for axis in item["axes"]]
+            except KeyError:
+                if item["name"] not in reported:
+                    raise
+                return reported[item["name"]]
+
         def side(name):
             return {item["name"]: Array(
                 item["name"], item["optional"], item["dtype"] or row["dtype"],
-                [extent(axis, extents) for axis in item["axes"]])
-                for item in entry[name]}
+                extents_of(item)) for item in entry[name]}
         return side("inputs"), side("outputs")
     if row.get("outputs"):
         return {}, {item["name"]: Array(item["name"], False, item["dtype"],

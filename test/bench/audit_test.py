@@ -566,6 +566,20 @@ class Audit(unittest.TestCase):
                   for entry in listed["operators"]]
         self.assertEqual(kept["operators"], wanted, REWRITE)
 
+    def test_extents_that_follow_are_those_of_the_kernel(self):
+        table = load_table()
+        dims = {"n": 1, "c": 3, "h": 9, "w": 8, "f": 5, "kh": 3, "kw": 3}
+        row = {"operator": "conv2d", "dtype": "f32", "dims": dims, "arms": []}
+        with self.assertRaises(KeyError):
+            arrays_of(row, table)
+        row["arms"] = [{"report": None}, {"report": [{"parameters": [
+            {"name": "x", "kind": "view", "extents": [0, 0, 0, 0]},
+            {"name": "y", "kind": "view", "extents": [1, 5, 7, 6]}]}]}]
+        inputs, outputs = arrays_of(row, table)
+        self.assertEqual(outputs["y"].elements, 5 * 7 * 6)
+        # Those that the row gives are its own.
+        self.assertEqual(inputs["x"].elements, 3 * 9 * 8)
+
     def test_arrays_of_every_operator_have_extents(self):
         table = load_table()
         for name, entry in table.items():
