@@ -217,7 +217,8 @@ Result<std::string> readFile(const std::string &path, bool isUse) {
     return fail("it is no regular file");
   if (std::string why = whyUntrusted(status); !why.empty())
     return fail(std::move(why));
-  if (status.st_size > mostMiB * MiB)
+  // No object is nearly as long.
+  if (status.st_size > 256 * MiB)
     return fail(fmt::format("it has {} bytes", status.st_size));
   std::string bytes(static_cast<size_t>(status.st_size), '\0');
   size_t done = 0;
