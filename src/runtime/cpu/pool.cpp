@@ -26,6 +26,7 @@
 
 #include "runtime/cpu/available_cores.h"
 #include "runtime/cpu/parked_workers.h"
+#include "runtime/cpu/steered_thread.h"
 #include "support/env.h"
 #include "support/timing.h"
 
@@ -53,6 +54,9 @@ constexpr int64_t spinNanoseconds = 100'000;
 /// The same when the pool has more threads than there are cores: a spinning
 /// worker then keeps a working one from running.
 constexpr int64_t crowdedSpinNanoseconds = 2'000;
+/// A worker that has not joined by then, although a parked one wakes in less,
+/// is likely to be queued behind the caller on its core.
+constexpr int64_t strandedNanoseconds = 50'000;
 
 // The fields of the state word.
 constexpr uint64_t activeOne = 1;
@@ -138,18 +142,29 @@ public:
   void restartInChild();
 
 private:
+  struct alignas(64) Worker {
+    runtime::SteeredThread thread;
+    /// The number of the last job that it joined.
+    std::atomic<uint32_t> joined;
+  };
+
   struct WorkerStart {
     SpinThenParkPool *pool;
+    Worker *worker;
     uint32_t lastJob;
   };
 
   static void *workerMain(void *start);
-  void workerLoop(uint32_t lastJob);
+  void workerLoop(Worker &self, uint32_t lastJob);
   void startWorkers();
   void participate(int slot);
+  void participateAsCaller(bool wantsAll);
+  void steerMissingWorkers();
   void awaitWorkers();
 
   const int threadCount;
+  /// More threads than cores.
+  const bool isCrowded;
   const int64_t spin;
 
   /// Held by the thread whose job is published.
@@ -157,7 +172,7 @@ private:
   // Used only by the holder of `busy` and by the fork handler.
   bool started = false;
   const void *publisher = nullptr;
-  std::vector<pthread_t> workers;
+  std::vector<std::unique_ptr<Worker>> workers;
   /// The number of `workers`, for everybody to read.
   std::atomic<uint32_t> startedWorkers{0};
 
@@ -178,12 +193,11 @@ private:
   alignas(64) std::atomic<uint32_t> callerParked{0};
 };
 
-int64_t chooseSpin(int threads) {
+int64_t chooseSpin(bool isCrowded) {
   if (const auto wanted = support::envInteger(
           support::EnvVariable::SpinMicroseconds, 0, 1'000'000))
     return *wanted * 1000;
-  return threads > runtime::availableCores() ? crowdedSpinNanoseconds
-                                             : spinNanoseconds;
+  return isCrowded ? crowdedSpinNanoseconds : spinNanoseconds;
 }
 
 void beforeFork() { registry().mutex.lock(); }
@@ -195,7 +209,8 @@ void afterForkInChild() {
 }
 
 SpinThenParkPool::SpinThenParkPool(int threads)
-    : threadCount(threads), spin(chooseSpin(threads)) {
+    : threadCount(threads), isCrowded(threads > runtime::availableCores()),
+      spin(chooseSpin(isCrowded)) {
   static const int handlers =
       ::pthread_atfork(beforeFork, afterForkInParent, afterForkInChild);
   (void)handlers;
@@ -212,11 +227,15 @@ SpinThenParkPool::~SpinThenParkPool() {
   stop.store(true);
   wakeWord.fetch_add(1);
   futexWake(wakeWord, INT_MAX);
-  for (pthread_t worker : workers)
-    ::pthread_join(worker, nullptr);
+  for (const std::unique_ptr<Worker> &worker : workers)
+    ::pthread_join(worker->thread.handle, nullptr);
 }
 
 void SpinThenParkPool::restartInChild() {
+  // A task of a worker may have forked: the child's only thread then is that
+  // worker, and leaves its job by what is kept for it.
+  for (std::unique_ptr<Worker> &worker : workers)
+    static_cast<void>(worker.release());
   workers.clear();
   startedWorkers.store(0);
   started = false;
@@ -235,13 +254,15 @@ void SpinThenParkPool::startWorkers() {
   ::pthread_sigmask(SIG_SETMASK, &all, &previous);
   const uint32_t lastJob = jobOf(state.load(std::memory_order_relaxed));
   for (int i = 1; i < threadCount; ++i) {
-    auto *start = new WorkerStart{this, lastJob};
-    pthread_t worker;
-    if (::pthread_create(&worker, nullptr, workerMain, start) != 0) {
+    auto worker = std::make_unique<Worker>();
+    worker->joined.store(lastJob, std::memory_order_relaxed);
+    auto *start = new WorkerStart{this, worker.get(), lastJob};
+    if (::pthread_create(&worker->thread.handle, nullptr, workerMain, start) !=
+        0) {
       delete start;
       break; // The system has no more threads; those that exist do the work.
     }
-    workers.push_back(worker);
+    workers.push_back(std::move(worker));
   }
   ::pthread_sigmask(SIG_SETMASK, &previous, nullptr);
   startedWorkers.store(static_cast<uint32_t>(workers.size()));
@@ -254,17 +275,19 @@ void *SpinThenParkPool::workerMain(void *argument) {
   // A new thread inherits the creator's rounding and exception modes.
   std::fesetenv(FE_DFL_ENV);
   ::pthread_setname_np(::pthread_self(), "tessera-worker");
-  copy.pool->workerLoop(copy.lastJob);
+  copy.pool->workerLoop(*copy.worker, copy.lastJob);
   return nullptr;
 }
 
-void SpinThenParkPool::workerLoop(uint32_t lastJob) {
+void SpinThenParkPool::workerLoop(Worker &self, uint32_t lastJob) {
   const auto newJob = [&] {
     return jobOf(state.load(std::memory_order_acquire)) != lastJob ||
            stop.load(std::memory_order_relaxed);
   };
   while (!stop.load(std::memory_order_relaxed)) {
     if (!spinUntil(spin, newJob)) {
+      // Not between jobs: it takes longer than many of them.
+      self.thread.restore();
       sleepers.fetch_add(1);
       const uint32_t word = wakeWord.load();
       if (jobOf(state.load()) == lastJob && !stop.load())
@@ -277,6 +300,7 @@ void SpinThenParkPool::workerLoop(uint32_t lastJob) {
     while ((seen & slotMask) != 0 && jobOf(seen) != lastJob) {
       if (!state.compare_exchange_weak(seen, seen - slotOne + activeOne))
         continue;
+      self.joined.store(jobOf(seen), std::memory_order_relaxed);
       participate(static_cast<int>((seen & slotMask) / slotOne));
       const uint64_t before = state.fetch_sub(activeOne);
       if ((before & activeMask) == activeOne && callerParked.load() != 0 &&
@@ -296,6 +320,36 @@ void SpinThenParkPool::participate(int slot) {
       return;
     task(context, index, slot);
   }
+}
+
+/// `wantsAll`: whether the job has a slot for each worker, so that one that is
+/// not there is late.
+void SpinThenParkPool::participateAsCaller(bool wantsAll) {
+  const int64_t total = count;
+  bool looks = wantsAll;
+  const int64_t begin = looks ? support::nowNanoseconds() : 0;
+  for (;;) {
+    const int64_t index = next.fetch_add(1, std::memory_order_relaxed);
+    if (index >= total)
+      return;
+    task(context, index, 0);
+    if (!looks)
+      continue;
+    if ((state.load(std::memory_order_relaxed) & slotMask) == 0) {
+      looks = false;
+    } else if (support::nowNanoseconds() - begin > strandedNanoseconds) {
+      steerMissingWorkers();
+      looks = false;
+    }
+  }
+}
+
+void SpinThenParkPool::steerMissingWorkers() {
+  const uint32_t job = jobOf(state.load(std::memory_order_relaxed));
+  const int core = ::sched_getcpu();
+  for (const std::unique_ptr<Worker> &worker : workers)
+    if (worker->joined.load(std::memory_order_relaxed) != job)
+      worker->thread.keepOff(core);
 }
 
 void SpinThenParkPool::awaitWorkers() {
@@ -340,7 +394,7 @@ void SpinThenParkPool::run(int64_t jobCount, int jobThreads, Task jobTask,
     futexWake(wakeWord, static_cast<int>(std::min<uint64_t>(parked, helpers)));
   }
 
-  participate(0);
+  participateAsCaller(helpers == workers.size() && !isCrowded);
   state.fetch_and(~slotMask);
   awaitWorkers();
   publisher = nullptr;

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/cpu/parked_workers.h"
+#include "runtime/cpu/steered_thread.h"
 #include "tessera/pool.h"
 
 #include <atomic>
@@ -18,6 +19,7 @@
 #include <chrono>
 #include <csignal>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -359,6 +361,141 @@ TEST(Pool, TellsWhenAllWorkersAreParked) {
     void run(int64_t, int, Task, void *) override {}
   } host;
   EXPECT_FALSE(runtime::workersAreParked(host));
+}
+
+/// A thread that spins, and where it is.
+struct Spinner {
+  runtime::SteeredThread steered;
+  std::atomic<int> core{-1};
+  std::atomic<bool> restores{false}, stop{false};
+
+  static void *main(void *argument) {
+    auto &self = *static_cast<Spinner *>(argument);
+    while (!self.stop) {
+      if (self.restores.exchange(false))
+        self.steered.restore();
+      self.core = ::sched_getcpu();
+    }
+    return nullptr;
+  }
+  Spinner() { ::pthread_create(&steered.handle, nullptr, main, this); }
+  ~Spinner() {
+    stop = true;
+    ::pthread_join(steered.handle, nullptr);
+  }
+  cpu_set_t mask() const {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    ::pthread_getaffinity_np(steered.handle, sizeof set, &set);
+    return set;
+  }
+  /// Whether it is seen on a core, or on another, within a second.
+  bool isSeen(int where, bool there) const {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+    while (std::chrono::steady_clock::now() < end)
+      if (core >= 0 && (core == where) == there)
+        return true;
+    return false;
+  }
+};
+
+TEST(SteeredThread, LeavesACoreAndMayComeBack) {
+  Spinner spinner;
+  const cpu_set_t usual = spinner.mask();
+  if (CPU_COUNT(&usual) < 2)
+    GTEST_SKIP() << "one core";
+  ASSERT_TRUE(spinner.isSeen(-1, false));
+  const int first = spinner.core;
+  spinner.steered.keepOff(first);
+  EXPECT_TRUE(spinner.isSeen(first, false));
+  cpu_set_t mask = spinner.mask();
+  EXPECT_FALSE(CPU_ISSET(first, &mask));
+  EXPECT_EQ(CPU_COUNT(&mask), CPU_COUNT(&usual) - 1);
+
+  // Off another one it may be on the first again.
+  const int second = spinner.core;
+  spinner.steered.keepOff(second);
+  mask = spinner.mask();
+  EXPECT_TRUE(CPU_ISSET(first, &mask));
+  EXPECT_FALSE(CPU_ISSET(second, &mask));
+
+  spinner.restores = true;
+  while (spinner.restores) {
+  }
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  do
+    mask = spinner.mask();
+  while (!CPU_EQUAL(&mask, &usual) && std::chrono::steady_clock::now() < end);
+  EXPECT_TRUE(CPU_EQUAL(&mask, &usual));
+}
+
+TEST(SteeredThread, WhatOthersSetMeanwhileHolds) {
+  Spinner spinner;
+  const cpu_set_t usual = spinner.mask();
+  if (CPU_COUNT(&usual) < 2)
+    GTEST_SKIP() << "one core";
+  ASSERT_TRUE(spinner.isSeen(-1, false));
+  const int core = spinner.core;
+  cpu_set_t only;
+  CPU_ZERO(&only);
+  CPU_SET(core, &only);
+  for (bool again : {false, true}) {
+    ASSERT_EQ(
+        ::pthread_setaffinity_np(spinner.steered.handle, sizeof usual, &usual),
+        0);
+    spinner.steered.keepOff(core);
+    ASSERT_EQ(
+        ::pthread_setaffinity_np(spinner.steered.handle, sizeof only, &only),
+        0);
+    if (again)
+      spinner.steered.keepOff(core);
+    spinner.restores = true;
+    while (spinner.restores) {
+    }
+    sleepMicroseconds(2000);
+    const cpu_set_t mask = spinner.mask();
+    EXPECT_TRUE(CPU_EQUAL(&mask, &only)) << again;
+  }
+}
+
+TEST(SteeredThread, StaysOnItsOnlyCore) {
+  Spinner spinner;
+  ASSERT_TRUE(spinner.isSeen(-1, false));
+  cpu_set_t only;
+  CPU_ZERO(&only);
+  const int core = spinner.core;
+  CPU_SET(core, &only);
+  ASSERT_EQ(
+      ::pthread_setaffinity_np(spinner.steered.handle, sizeof only, &only), 0);
+  spinner.steered.keepOff(core);
+  spinner.steered.keepOff(-1);
+  spinner.steered.keepOff(1 << 30);
+  cpu_set_t mask = spinner.mask();
+  EXPECT_TRUE(CPU_EQUAL(&mask, &only));
+}
+
+TEST(Pool, WorkersThatAreLateComeInWhateverTheirCore) {
+  // A worker that may run on the caller's core only is late whenever the caller
+  // works, and there is no other core for it; jobs are whole all the same.
+  auto pool = makeTaskPool(2);
+  cpu_set_t usual, only;
+  ASSERT_EQ(::sched_getaffinity(0, sizeof usual, &usual), 0);
+  CPU_ZERO(&only);
+  CPU_SET(::sched_getcpu(), &only);
+  ASSERT_EQ(::sched_setaffinity(0, sizeof only, &only), 0);
+  auto work = [](void *context, int64_t index, int worker) {
+    const auto end =
+        std::chrono::steady_clock::now() + std::chrono::microseconds(40);
+    while (std::chrono::steady_clock::now() < end) {
+    }
+    Job::task(context, index, worker);
+  };
+  for (int i = 0; i < 20; ++i) {
+    Job job(16, 2);
+    pool->run(16, 2, work, &job);
+    EXPECT_TRUE(job.good());
+  }
+  ::sched_setaffinity(0, sizeof usual, &usual);
 }
 
 TEST(Pool, DefaultPool) {
