@@ -8,8 +8,13 @@
 // For each row of a suite: compiles every combination of vectors per iteration,
 // programs together, tail and prefetching, times them against the default plan
 // in one race, and reports the default's regret, its time over the best one's.
+// The best of many is partly the luckiest, so both times are those of a second
+// race, of the default plan and the winner of the first.
 // With --fit also what the regret would be under other coefficients of the cost
-// model: on the operators that it may be fitted to, and on the others.
+// model: on the operators that it may be fitted to, and on the others. With
+// --replay nothing is timed: the times are those of a former run's file, and
+// the regret is that of the candidate which the present cost model would
+// choose.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,6 +29,7 @@
 #include <cmath>
 #include <cstdio>
 #include <fstream>
+#include <map>
 #include <set>
 
 using namespace tessera;
@@ -36,6 +42,9 @@ struct Options {
   std::string filter;
   std::string output;
   std::string isa = "native";
+  std::string replay;
+  /// What --replay names.
+  json former;
   double seconds = 1;
   bool fit = false;
 };
@@ -43,35 +52,46 @@ struct Options {
 struct Row {
   std::string id;
   std::string operatorName;
+  /// Seconds of the default plan in the second race, of a second compilation
+  /// of it (the noise of the race), and of the winner of the first.
   double chosen = 0;
-  /// A second compilation of the default plan: the noise of the race.
   double again = 0;
+  double winner = 0;
+  /// Of each candidate in the first race.
   std::vector<double> measured;
   /// "u4 t2 mask p1": vectors per iteration, programs together, tail, and with
   /// prefetches what (Prefetch).
   std::vector<std::string> labels;
+  /// Whether the search looks at plans like it.
+  std::vector<bool> searched;
   std::string chosenLabel;
   /// By machine, then candidate.
   std::vector<std::vector<double>> predicted;
   double defaultPredicted = 0;
 
   double best() const {
-    return std::min(
-        {chosen, again, *std::min_element(measured.begin(), measured.end())});
+    return *std::min_element(measured.begin(), measured.end());
   }
   size_t bestCandidate() const {
     return size_t(std::min_element(measured.begin(), measured.end()) -
                   measured.begin());
   }
-  double regret() const { return std::min(chosen, again) / best(); }
-  /// Of the candidate that a machine's figures would choose.
-  double regretOn(size_t machine) const {
+  /// At least 1, though the noise of the second race may go either way.
+  double regret() const { return std::max(1.0, chosen / winner); }
+  /// The candidate that a machine's figures would choose.
+  size_t choiceOn(size_t machine) const {
     constexpr double margin = 0.98;
-    size_t choice = 0;
-    for (size_t i = 1; i < measured.size(); ++i)
-      if (predicted[machine][i] < margin * predicted[machine][choice])
+    size_t choice = size_t(std::find(searched.begin(), searched.end(), true) -
+                           searched.begin());
+    for (size_t i = choice + 1; i < measured.size(); ++i)
+      if (searched[i] &&
+          predicted[machine][i] < margin * predicted[machine][choice])
         choice = i;
-    return measured[choice] / best();
+    return choice;
+  }
+  /// In the first race.
+  double regretOn(size_t machine) const {
+    return measured[choiceOn(machine)] / best();
   }
 };
 
@@ -137,6 +157,69 @@ std::string labelOf(const Plan &plan) {
   return fmt::format("{} t{} {}{}", unrolls, together, tail, labelOf(prefetch));
 }
 
+Error damaged(const std::string &what) {
+  return {ErrorFamily::Usage,
+          "regret.replay",
+          fmt::format("the file of --replay {}", what),
+          {}};
+}
+
+/// The seconds of each candidate of a row in a former run, by label.
+Result<std::map<std::string, double>> formerTimes(const json &former,
+                                                  const std::string &row) {
+  std::map<std::string, double> times;
+  try {
+    for (const json &entry : former.at("rows")) {
+      if (entry.at("row") != row)
+        continue;
+      const json &labels = entry.at("candidates"),
+                 &seconds = entry.at("candidate_seconds");
+      if (labels.size() != seconds.size())
+        return damaged("has not as many times as candidates in a row");
+      for (size_t i = 0; i < labels.size(); ++i) {
+        const double time = seconds.at(i).get<double>();
+        if (!(time > 0) || !std::isfinite(time))
+          return damaged(fmt::format("has the time {} for '{}'", time, row));
+        times[labels.at(i).get<std::string>()] = time;
+      }
+    }
+  } catch (const json::exception &problem) {
+    return damaged(fmt::format("is damaged: {}", problem.what()));
+  }
+  if (times.empty())
+    return damaged(fmt::format("has no candidates of row '{}'", row));
+  return times;
+}
+
+/// The row with the times of a former run, of the candidates that it had.
+Result<Row> replayed(const Row &row, const json &former) {
+  Result<std::map<std::string, double>> times = formerTimes(former, row.id);
+  if (!times)
+    return times.error();
+  Row known = row;
+  known.labels.clear();
+  known.searched.clear();
+  known.predicted.assign(row.predicted.size(), {});
+  for (size_t i = 0; i < row.labels.size(); ++i) {
+    auto found = times->find(row.labels[i]);
+    if (found == times->end())
+      continue;
+    known.labels.push_back(row.labels[i]);
+    known.searched.push_back(row.searched[i]);
+    known.measured.push_back(found->second);
+    for (size_t machine = 0; machine < row.predicted.size(); ++machine)
+      known.predicted[machine].push_back(row.predicted[machine][i]);
+  }
+  if (std::find(known.searched.begin(), known.searched.end(), true) ==
+      known.searched.end())
+    return damaged(fmt::format("has no plan of '{}' that is searched", row.id));
+  const size_t choice = known.choiceOn(0);
+  known.chosen = known.again = known.measured[choice];
+  known.winner = known.best();
+  known.chosenLabel = known.labels[choice];
+  return known;
+}
+
 Result<Row> measure(const bench::RowSpec &spec, const Options &options,
                     const std::vector<Machine> &machines) {
   const kernels::Operator *op = kernels::findOperator(spec.operatorName);
@@ -187,14 +270,27 @@ Result<Row> measure(const bench::RowSpec &spec, const Options &options,
     for (size_t i = 0; i < machines.size(); ++i)
       row.predicted[i].push_back((*predicted)[i]);
     row.labels.push_back(labelOf(choices));
+    row.searched.push_back(std::none_of(
+        choices.prefetch.begin(), choices.prefetch.end(), [](const auto &one) {
+          return one.second == Prefetch::InputsAndOutputs;
+        }));
     kernels.push_back(std::move(made->kernel));
   }
+  if (!options.replay.empty())
+    return replayed(row, options.former);
   Result<std::vector<double>> times = chosen->race(kernels, options.seconds);
+  if (!times)
+    return times.error();
+  row.measured.assign(times->begin() + 2, times->end());
+  std::vector<CompiledKernel> finalists;
+  finalists.push_back(std::move(kernels[0]));
+  finalists.push_back(std::move(kernels[1 + row.bestCandidate()]));
+  times = chosen->race(finalists, options.seconds);
   if (!times)
     return times.error();
   row.chosen = (*times)[0];
   row.again = (*times)[1];
-  row.measured.assign(times->begin() + 2, times->end());
+  row.winner = (*times)[2];
   return row;
 }
 
@@ -279,6 +375,7 @@ int run(const Options &options) {
     list.push_back({{"row", row->id},
                     {"chosen_seconds", row->chosen},
                     {"again_seconds", row->again},
+                    {"winner_seconds", row->winner},
                     {"predicted_seconds", row->defaultPredicted},
                     {"chosen", row->chosenLabel},
                     {"candidates", row->labels},
@@ -287,6 +384,13 @@ int run(const Options &options) {
                     {"regret", row->regret()}});
     rows.push_back(std::move(*row));
   }
+  if (rows.empty()) {
+    fmt::print(stderr, "no row of suite '{}' was measured{}\n", options.suite,
+               options.filter.empty()
+                   ? ""
+                   : ", of those whose name contains '" + options.filter + "'");
+    return failed ? 1 : 2;
+  }
   Summary all = summarize(rows, [](const Row &row) { return row.regret(); });
   fmt::print("{} rows, regret of the default plan: mean {:.3f}, worst {:.3f}\n",
              rows.size(), all.mean, all.worst);
@@ -294,7 +398,7 @@ int run(const Options &options) {
     printFit(rows, varied);
   if (!options.output.empty()) {
     std::ofstream file(options.output);
-    file << json{{"schema", 1},
+    file << json{{"schema", 2},
                  {"suite", options.suite},
                  {"isa", options.isa},
                  {"machine", hostMachine().name},
@@ -321,11 +425,39 @@ int main(int argc, char **argv) {
   app.add_option("--filter", options.filter, "rows whose name contains this");
   app.add_option("--isa", options.isa, "instruction-set level")
       ->capture_default_str();
-  app.add_option("--time", options.seconds, "seconds to time a row")
+  app.add_option("--time", options.seconds,
+                 "seconds of each of a row's two races")
+      ->check(CLI::Range(0.001, 1e6))
       ->capture_default_str();
   app.add_option("--json", options.output, "the file to write");
+  app.add_option("--replay", options.replay,
+                 "a file of --json: its times instead of a race")
+      ->check(CLI::ExistingFile);
   app.add_flag("--fit", options.fit,
                "regret under other coefficients of the cost model");
   CLI11_PARSE(app, argc, argv);
+  if (Result<Isa> isa = parseIsa(options.isa); !isa) {
+    fmt::print(stderr, "{}\n", isa.error().str());
+    return 2;
+  }
+  if (!options.output.empty() &&
+      !std::ofstream(options.output, std::ios::app)) {
+    fmt::print(stderr, "cannot write '{}'\n", options.output);
+    return 2;
+  }
+  if (!options.replay.empty()) {
+    options.former = json::parse(std::ifstream(options.replay), nullptr,
+                                 /*allow_exceptions=*/false);
+    if (!options.former.is_object() || !options.former.contains("rows") ||
+        !options.former["rows"].is_array()) {
+      fmt::print(stderr, "'{}' is not a file of --json\n", options.replay);
+      return 2;
+    }
+    if (options.former.value("isa", json()) != options.isa) {
+      fmt::print(stderr, "'{}' is not of --isa {}\n", options.replay,
+                 options.isa);
+      return 2;
+    }
+  }
   return run(options);
 }
