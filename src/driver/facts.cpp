@@ -57,15 +57,24 @@ public:
     return work;
   }
 
-  double readByPrograms() {
-    double bytes = 0;
+  Traffic traffic() {
+    const WorkEstimate work = run();
+    Traffic traffic{double(work.bytesRead), double(work.bytesWritten)};
+    llvm::MapVector<unsigned, double> byEach;
     kernel.walk([&](tile::LoadOp load) {
-      Access access = *getAccess(load);
+      const Access access = *getAccess(load);
+      const double elements = repetitions(load) * accessElements(access);
       Type element = access.viewType().getElementType();
-      bytes += repetitions(load) * accessElements(access) *
-               double((element.getIntOrFloatBitWidth() + 7) / 8);
+      traffic.readByPrograms +=
+          elements * double((element.getIntOrFloatBitWidth() + 7) / 8);
+      if (auto parallel = load->getParentOfType<tile::ParallelOp>();
+          parallel && isSameForAll(access, parallel))
+        byEach[access.view.getArgNumber()] +=
+            elements / std::max(programsOf(parallel), 1.0);
     });
-    return bytes;
+    for (auto [view, elements] : byEach)
+      traffic.readByEach += double(viewBytes(view, elements));
+    return traffic;
   }
 
 private:
@@ -109,13 +118,27 @@ private:
     for (Operation *parent = op->getParentOp(); parent && parent != kernel;
          parent = parent->getParentOp()) {
       if (auto parallel = dyn_cast<tile::ParallelOp>(parent)) {
-        for (Attribute dim : parallel.getDims())
-          times *= extentOf(cast<StringAttr>(dim));
+        times *= programsOf(parallel);
       } else if (isa<tile::SerialOp, tile::PipelineOp, tile::FoldOp>(parent)) {
         times *= extentOf(parent->getAttrOfType<StringAttr>("dim"));
       }
     }
     return times;
+  }
+
+  double programsOf(tile::ParallelOp parallel) const {
+    double programs = 1;
+    for (Attribute dim : parallel.getDims())
+      programs *= extentOf(cast<StringAttr>(dim));
+    return programs;
+  }
+
+  /// Whether all programs read the same elements.
+  static bool isSameForAll(const Access &access, tile::ParallelOp parallel) {
+    return llvm::none_of(access.axes, [&](const Access::Axis &axis) {
+      return axis.offset ||
+             (axis.dim && llvm::is_contained(parallel.getDims(), axis.dim));
+    });
   }
 
   double operations(Operation *op) const {
@@ -154,10 +177,9 @@ WorkEstimate estimateWork(tile::KernelOp kernel, const KernelAnalysis &analysis,
   return WorkCounter(kernel, analysis, extents).run();
 }
 
-double bytesReadByPrograms(tile::KernelOp kernel,
-                           const KernelAnalysis &analysis,
-                           const std::vector<std::vector<int64_t>> &extents) {
-  return WorkCounter(kernel, analysis, extents).readByPrograms();
+Traffic trafficOf(tile::KernelOp kernel, const KernelAnalysis &analysis,
+                  const std::vector<std::vector<int64_t>> &extents) {
+  return WorkCounter(kernel, analysis, extents).traffic();
 }
 
 //===----------------------------------------------------------------------===//

@@ -16,6 +16,7 @@
 
 #include "driver/program.h"
 #include "plan/plan.h"
+#include "search/price.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
@@ -86,11 +87,9 @@ struct Facts {
 WorkEstimate estimateWork(tile::KernelOp kernel, const KernelAnalysis &analysis,
                           const std::vector<std::vector<int64_t>> &extents);
 
-/// The bytes that all programs read of views, each program every element once:
-/// more than a call has to read, where programs read the same.
-double bytesReadByPrograms(tile::KernelOp kernel,
-                           const KernelAnalysis &analysis,
-                           const std::vector<std::vector<int64_t>> &extents);
+/// The bytes that a call and its programs move, of the specialized kernel.
+Traffic trafficOf(tile::KernelOp kernel, const KernelAnalysis &analysis,
+                  const std::vector<std::vector<int64_t>> &extents);
 
 /// How the sums of the plan are formed.
 SummationPlan summationOf(const Plan &plan);

@@ -15,6 +15,7 @@
 #include "realize/cpu/realize.h"
 #include "realize/cpu/vendor.h"
 #include "search/search.h"
+#include "search/short_code.h"
 #include "support/env.h"
 #include "support/hash.h"
 #include "support/json_scan.h"
@@ -112,17 +113,10 @@ const Machine &machineOf(const CompileRequest &request) {
   return genericMachine(request.isa);
 }
 
-/// From this length on, chains are compiled in time that grows with their
-/// length, without the passes of LLVM whose time grows with its square.
-constexpr int64_t longChain = 2000;
-
-/// The length of the longest chain of dependent operations. What is beyond all
-/// bounds is refused.
-static Result<int64_t> measureChains(tile::KernelOp kernel) {
-  constexpr int64_t bound = 100000;
+/// The length of the longest chain of dependent operations.
+static int64_t longestChain(tile::KernelOp kernel) {
   llvm::DenseMap<Value, int64_t> lengths;
   int64_t longest = 0;
-  std::optional<Error> refusal;
   kernel.walk<WalkOrder::PreOrder>([&](Operation *op) {
     int64_t length = 0;
     for (Value operand : op->getOperands())
@@ -131,20 +125,7 @@ static Result<int64_t> measureChains(tile::KernelOp kernel) {
     for (Value result : op->getResults())
       lengths[result] = length;
     longest = std::max(longest, length);
-    if (length <= bound)
-      return WalkResult::advance();
-    SourcePosition where;
-    if (auto loc = dyn_cast<FileLineColLoc>(op->getLoc()))
-      where = {loc.getFilename().str(), loc.getLine(), loc.getColumn()};
-    refusal = Error{ErrorFamily::Unsupported, "unsupported.chain",
-                    "a chain of more than " + std::to_string(bound) +
-                        " dependent operations; store an intermediate result "
-                        "and load it again",
-                    where};
-    return WalkResult::interrupt();
   });
-  if (refusal)
-    return *refusal;
   return longest;
 }
 
@@ -219,9 +200,9 @@ Result<PipelineResult> compileForCpu(tile::KernelOp kernel,
       request.stageText(stage, printed(op) + "\n");
   };
 
-  Result<int64_t> chain = measureChains(kernel);
-  if (!chain)
-    return chain.error();
+  if (Result<void> fits = checkSize(kernel); !fits)
+    return fits.error();
+  const int64_t chain = longestChain(kernel);
 
   // Extents become constants first: everything after may rely on them.
   Result<void> specialized =
@@ -253,18 +234,21 @@ Result<PipelineResult> compileForCpu(tile::KernelOp kernel,
   std::unique_ptr<KernelAnalysis> analysis =
       analyze(analyzed.keeping, analyzed.passes);
   result.facts.work = estimateWork(kernel, *analysis, request.extents);
-  const Traffic traffic{
-      double(result.facts.work.bytesRead),
-      double(result.facts.work.bytesWritten),
-      bytesReadByPrograms(kernel, *analysis, request.extents)};
+  const Traffic traffic = trafficOf(kernel, *analysis, request.extents);
 
   // Loops, vectors and scratch as planned, nest by nest.
-  auto realize = [&](const PlanChoices &choices) {
+  bool isSearched = false;
+  auto realize = [&](const PlanChoices &choices) -> Result<RealizedKernel> {
     if (choices.keeping != analyzed.keeping ||
         choices.passes != analyzed.passes) {
       analyzed = choices;
       analysis = analyze(choices.keeping, choices.passes);
     }
+    // What is searched was checked before it was looked at.
+    if (!isSearched)
+      if (Result<void> fits = checkEvaluated(kernel, evaluatedBy(*analysis));
+          !fits)
+        return fits.error();
     return step("realize", [&] {
       return realizeForCpu({*analysis, target, machine, *pins, choices},
                            {request.validate});
@@ -349,7 +333,9 @@ Result<PipelineResult> compileForCpu(tile::KernelOp kernel,
     });
     if (!found)
       return found.error();
+    isSearched = true;
     candidates = std::move(found->candidates);
+    result.isShort = found->isShort;
     Result<RealizedKernel> made = realize(found->choices);
     if (!made)
       return made.error();
@@ -371,9 +357,8 @@ Result<PipelineResult> compileForCpu(tile::KernelOp kernel,
   result.multiplyAdds = step("multiply-adds", [&] {
     return formMultiplyAdds(realized->module.get(), target, kernel.getTier());
   });
-  step("expand-math", [&] {
-    expandMath(realized->module.get(), target, kernel.getTier());
-    return true;
+  result.math = step("expand-math", [&] {
+    return expandMath(realized->module.get(), target, kernel.getTier());
   });
 
   std::vector<int64_t> programs;
@@ -394,11 +379,15 @@ Result<PipelineResult> compileForCpu(tile::KernelOp kernel,
     result.predicted =
         predictStages(result.prices, programs, traffic, target, machine);
   }
+  result.emitted = emittedOf(result.prices);
+  if (Result<void> fits = checkEmitted(kernel, result.emitted); !fits)
+    return fits.error();
+  result.isLong = chain > longChain || result.emitted > longestOptimized;
 
   // LLVM IR and machine code.
   CodegenOptions options;
   options.stageText = request.stageText;
-  options.isLong = *chain > longChain;
+  options.isLong = result.isLong;
   Result<CodegenResult> generated = step("codegen", [&] {
     return generateObject(realized->module.get(), target, options);
   });
@@ -446,6 +435,8 @@ struct PricedKernel {
 static Result<PricedKernel> prepareToPrice(tile::KernelOp kernel,
                                            const CompileRequest &request) {
   const Target &target = getTarget(request.isa);
+  if (Result<void> fits = checkSize(kernel); !fits)
+    return fits.error();
   if (Result<void> done = specialize(kernel, request.extents); !done)
     return done.error();
   Result<Pins> pins = readPins(kernel, target);
@@ -453,11 +444,8 @@ static Result<PricedKernel> prepareToPrice(tile::KernelOp kernel,
     return pins.error();
   KernelAnalysis analysis(kernel, request.alias, request.extents,
                           StrideFacts{request.unitStride});
-  const WorkEstimate work = estimateWork(kernel, analysis, request.extents);
-  return PricedKernel{
-      target, std::move(*pins),
-      Traffic{double(work.bytesRead), double(work.bytesWritten),
-              bytesReadByPrograms(kernel, analysis, request.extents)}};
+  return PricedKernel{target, std::move(*pins),
+                      trafficOf(kernel, analysis, request.extents)};
 }
 
 Result<std::vector<double>> predictForCpu(tile::KernelOp kernel,

@@ -8,6 +8,7 @@
 #ifndef TESSERA_DRIVER_PIPELINE_H
 #define TESSERA_DRIVER_PIPELINE_H
 
+#include "codegen/cpu/expand_math.h"
 #include "dialect/tile_dialect.h"
 #include "driver/facts.h"
 #include "driver/plan_file.h"
@@ -44,6 +45,13 @@ struct PipelineResult {
   std::vector<PackedParameter> packs;
   std::vector<Error> checks;
   int64_t multiplyAdds = 0;
+  MathForm math;
+  /// Whether the plan has fewer vectors per iteration for its length; what is
+  /// compiled of it (StagePrice::emitted); whether the code generator left out
+  /// what takes most of its time.
+  bool isShort = false;
+  int64_t emitted = 0;
+  bool isLong = false;
   /// By stage: its price and its predicted time.
   std::vector<StagePrice> prices;
   std::vector<TimeTerms> predicted;

@@ -7,6 +7,8 @@
 
 #include "driver/remarks.h"
 
+#include "search/short_code.h"
+
 #include "fmt/format.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -32,6 +34,7 @@ public:
     onGrids();
     onChecks();
     onTier();
+    onLength();
     return std::move(remarks);
   }
 
@@ -139,6 +142,33 @@ private:
       add("remark.tier",
           "functions are evaluated in the tier 'strict'; the tier 'default' "
           "has shorter ones with a stated error");
+  }
+
+  /// What was done to compile very much code in a bounded time.
+  void onLength() {
+    const char *advice = "; several kernels with arrays between them would be "
+                         "compiled as others are";
+    if (compiled.math.calls > 0)
+      add("remark.calls",
+          fmt::format("functions are called, {} times in the code, instead of "
+                      "evaluated in their place: that would take {} "
+                      "instructions, more than {}{}",
+                      compiled.math.calls, compiled.math.inlined,
+                      mostInlinedMath, advice));
+    if (compiled.isShort)
+      add("remark.short",
+          fmt::format("loops have fewer vectors per iteration than they would "
+                      "have otherwise: the code would have more than {} "
+                      "instructions and addresses, which takes long to "
+                      "compile{}",
+                      longestDefault, advice));
+    if (compiled.isLong)
+      add("remark.long",
+          fmt::format("the code is hardly optimized: it has {} instructions "
+                      "and addresses, or a long chain of dependent "
+                      "operations; more than {}, or chains of more than {}, "
+                      "would take long to compile{}",
+                      compiled.emitted, longestOptimized, longChain, advice));
   }
 
   const PipelineResult &compiled;

@@ -19,6 +19,7 @@
 #include "llvm/ADT/StringSet.h"
 
 #include <algorithm>
+#include <map>
 
 using Json = nlohmann::ordered_json;
 using llvm::StringRef;
@@ -390,8 +391,8 @@ private:
                                       : variableOf(loop, *stage);
       Json entry{{"function", loop.function},
                  {"variable", nullptr},
-                 {"kind", isGrid             ? "grid"
-                          : loop.lanes > 1   ? "vector"
+                 {"kind", isGrid                                      ? "grid"
+                          : loop.lanes > 1 && loop.step >= loop.lanes ? "vector"
                           : loop.carried > 0 ? "reduction"
                                              : "serial"},
                  {"depth", loop.depth},
@@ -523,27 +524,39 @@ private:
     const WorkEstimate &estimate = compiled.facts.work;
     Json terms = Json::array();
     double seconds = 0;
+    std::map<std::string, double> sums;
     for (const auto &[number, time] : llvm::enumerate(compiled.predicted)) {
       seconds += 1e-9 * time.total;
       const std::string &stage = info.stages[number].symbol;
-      for (auto [term, nanoseconds] :
-           {std::pair("operations", time.throughput),
-            std::pair("waiting", time.waiting),
-            std::pair("memory", time.memory),
-            std::pair("repeated reads", time.repeatedReads)})
+      auto add = [&](const char *term, double nanoseconds) {
         terms.push_back({{"stage", stage},
                          {"term", term},
                          {"seconds", 1e-9 * nanoseconds}});
+        sums[term] += nanoseconds;
+      };
+      add("operations", time.throughput);
+      add("waiting", time.waiting);
+      add("memory", time.memory);
+      add("repeated reads", time.repeatedReads);
+      if (time.savedAhead > 0)
+        add("saved by prefetching", -time.savedAhead);
     }
+    auto most = std::max_element(
+        sums.begin(), sums.end(),
+        [](const auto &a, const auto &b) { return a.second < b.second; });
     Json result{{"bytes_read", estimate.bytesRead},
                 {"bytes_written", estimate.bytesWritten},
                 {"flops", estimate.flops},
                 {"predicted_seconds", seconds},
+                {"bound_by", nullptr},
                 {"predicted_terms", terms}};
+    if (most != sums.end() && most->second > 0)
+      result["bound_by"] = most->first;
     // What a library's code takes is not known.
     if (compiled.plan.vendor) {
       result["predicted_seconds"] = nullptr;
       result["predicted_terms"] = Json::array();
+      result["bound_by"] = nullptr;
     }
     return result;
   }

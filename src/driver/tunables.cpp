@@ -10,6 +10,7 @@
 #include "analysis/dims.h"
 #include "driver/call_time.h"
 #include "dsl/trace.h"
+#include "search/short_code.h"
 #include "target/machine.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -24,8 +25,9 @@ namespace tessera {
 
 namespace {
 
-/// Combinations that are looked at.
+/// Combinations that are looked at, and the operations of all their kernels.
 constexpr size_t mostCombinations = 16;
+constexpr int64_t mostOperations = 10000;
 /// What a combination has to be predicted to take of the first one's time: the
 /// price of a default plan knows little of the caches between the cores.
 constexpr double margin = 0.9;
@@ -215,6 +217,7 @@ chooseTunables(const Kernel &source, const TraceOptions &options,
   double least = 0;
   std::vector<Looked> all;
   size_t best = 0;
+  int64_t operations = 0;
   // Fails with the first combination, which is the author's own.
   auto look = [&](const Values &values) {
     TunableCandidate &candidate = choice.candidates.emplace_back();
@@ -231,6 +234,7 @@ chooseTunables(const Kernel &source, const TraceOptions &options,
       return fails(traced.error());
     OwningOpRef<ModuleOp> work = (*traced)->clone();
     tile::KernelOp kernel = *work->getOps<tile::KernelOp>().begin();
+    operations += sizeOf(kernel).operations;
     Result<std::vector<StagePrediction>> stages =
         predictStagesForCpu(kernel, request, PlanChoices());
     if (!stages)
@@ -251,7 +255,8 @@ chooseTunables(const Kernel &source, const TraceOptions &options,
     return true;
   };
   for (const Values &values : combinationsOf(open)) {
-    if (choice.candidates.size() == mostCombinations) {
+    if (choice.candidates.size() == mostCombinations ||
+        operations > mostOperations) {
       TunableCandidate &candidate = choice.candidates.emplace_back();
       candidate.values = values;
       candidate.code = "search.budget";
@@ -260,7 +265,7 @@ chooseTunables(const Kernel &source, const TraceOptions &options,
     if (!look(values))
       return std::nullopt;
   }
-  if (request.threads > 1)
+  if (request.threads > 1 && operations <= mostOperations)
     for (const Values &values : balanced(all, all[best], request.threads))
       look(values);
   choice.candidates[chosen].code = "chosen";

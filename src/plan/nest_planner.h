@@ -13,6 +13,7 @@
 #include "plan/squares.h"
 
 #include <optional>
+#include <utility>
 
 namespace tessera {
 
@@ -171,6 +172,14 @@ private:
   /// have few places there.
   int64_t rowsInNearestCache() const;
 
+  /// From one element of an access along a dimension to the next, as far as
+  /// arrays are dense; 0 where it does not vary.
+  int64_t bytesApart(const Access &access, mlir::StringAttr dim) const;
+
+  /// Whether the nearest cache has places for all lines that a square is stored
+  /// to at once.
+  bool hasPlacesForSquare() const;
+
   /// Whether an operand's rows are read repeatedly by loops inside the tiled
   /// one: but for the first time nothing waits for memory, which can bring the
   /// next rows meanwhile. The processor's own prefetchers do not see them come.
@@ -294,6 +303,39 @@ private:
 
   /// What a block of the reduced dimension touches of operands and result.
   double bytesOfBlock() const;
+
+  /// Several sums for each result, where results are too few for a core to have
+  /// a multiply-add to start whenever it could, and a window's inner loop is
+  /// emitted iteration by iteration.
+  void chooseChains();
+
+  /// The two loops of a tiled contraction, or one of rows of sums, around its
+  /// reduced dimensions: how many coordinates of each are done together, and
+  /// the operand that varies.
+  struct TileLoop {
+    mlir::StringAttr dim;
+    int64_t step = 1;
+    int operand = 0;
+  };
+  std::optional<std::pair<TileLoop, TileLoop>> tileLoops() const;
+
+  /// How an operand of such a contraction lies where it is read.
+  struct OperandRows {
+    /// By a program, each element once.
+    double loadedBytes = 0;
+    /// All that a program reads, and what one iteration of its loop takes.
+    SpacedRows whole, part;
+    /// RepeatedRead::piece, within a program and from the array.
+    double piece = 0, pieceFar = 0;
+  };
+  std::optional<OperandRows> rowsOfOperand(const TileLoop &loop) const;
+
+  /// Whether the vectors push themselves out of the second-level cache where
+  /// they lie, though not in a copy, which programs in a row would share.
+  bool isPushedOutAndShared() const;
+
+  /// What the loops of a tile and other programs read again.
+  void findRepeatedReads();
 
   /// Whether results that have their lanes along a second choice are stored
   /// along another dimension: a square of them is transposed at once where they

@@ -92,10 +92,10 @@ Result<Pins> readPins(tile::KernelOp kernel, const Target &target) {
                             "target and must agree");
       pins.unroll = count;
     } else {
-      if (text.getValue() != "mask" && text.getValue() != "peel" &&
+      if (text.getValue() != "mask" && text.getValue() != "scalar" &&
           text.getValue() != "overlap")
         return refuse(name, "found '" + text.getValue() +
-                                "', expected 'mask', 'peel' or 'overlap'");
+                                "', expected 'mask', 'scalar' or 'overlap'");
       pins.tail = text.getValue().str();
     }
   }

@@ -180,6 +180,12 @@ std::optional<llvm::SmallVector<unsigned>>
 sharedCoordinates(tile::ParallelOp grid, mlir::Value packed,
                   const KernelAnalysis &analysis);
 
+/// The dimension of the grid along which programs follow one another that share
+/// the packed operand, if it is not the last one.
+std::optional<unsigned> sharedInnermost(tile::ParallelOp grid,
+                                        mlir::Value packed,
+                                        const KernelAnalysis &analysis);
+
 /// The load of an array that the caller packs, if a contraction's operand is
 /// its elements; null elsewhere.
 tile::LoadOp prepackedLoad(mlir::Value operand, const PlanChoices &choices,

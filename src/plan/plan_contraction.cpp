@@ -13,7 +13,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 
 using namespace mlir;
 
@@ -90,31 +89,24 @@ int64_t NestPlanner::addressedRows(StringAttr dim) const {
 }
 
 int64_t NestPlanner::rowsInNearestCache() const {
-  constexpr int64_t unlimited = std::numeric_limits<int64_t>::max();
   Value rows = tiled->getOperand(1 - vectorOperand);
   if (auto widened = rows.getDefiningOp<tile::CastOp>();
       widened && !analysis.phases.isMaterialized(rows))
     rows = widened.getInput();
   tile::LoadOp load = loadOf(rows, analysis.phases);
   if (!load)
-    return unlimited;
-  // As far as arrays are dense.
-  Access access = *getAccess(load);
+    return std::numeric_limits<int64_t>::max();
+  return mostRowsKept(machine.memory[0], bytesApart(*getAccess(load), tileDim));
+}
+
+int64_t NestPlanner::bytesApart(const Access &access, StringAttr dim) const {
   int64_t apart = bytesOf(access.viewType().getElementType());
   for (unsigned axis = access.axes.size(); axis-- > 0;) {
-    if (access.axes[axis].dim == tileDim) {
-      apart *= std::abs(access.axes[axis].step);
-      break;
-    }
+    if (access.axes[axis].dim == dim)
+      return apart * std::abs(access.axes[axis].step);
     apart *= std::max<int64_t>(analysis.accesses.extent(access, axis), 1);
   }
-  // A page has a place in each way of the nearest cache, which is looked up
-  // before the address is known.
-  constexpr int64_t line = 64, page = 4096;
-  const int64_t ways = machine.memory[0].bytes / page;
-  if (apart < line || apart % line != 0 || ways < 2)
-    return unlimited;
-  return page / std::gcd(apart, page) * ways;
+  return 0;
 }
 
 void NestPlanner::choosePrefetchedRows(tile::ContractOp contract) {
@@ -318,8 +310,9 @@ bool NestPlanner::packsFor(int64_t uses) const {
   const bool lieApart = rowsOfVectors(vectorDimension()).copied > 0;
   if (!op || !isDeferred(op) || analysis.phases.isMaterialized(operand) ||
       !elements ||
-      (!choice.packs && ((uses < fewUses && !lieApart) ||
-                         liesTogether(operand) || staysInWholeLines(operand))))
+      (!choice.packs &&
+       ((uses < fewUses && !lieApart && !isPushedOutAndShared()) ||
+        liesTogether(operand) || staysInWholeLines(operand))))
     return false;
   const int64_t size = bytesOf(tile::getElement(operand.getType()));
   return choice.packs

@@ -68,26 +68,23 @@ void planPrefetch(tile::ParallelOp grid, size_t number,
 /// Programs that use the same packed operand follow one another.
 void planOrder(tile::ParallelOp grid, const std::vector<Step> &steps,
                const Planning &planning, GridPlan &plan) {
-  const unsigned last = grid.getDims().size() - 1;
   for (const Step &step : steps) {
     if (step.immediate)
       continue;
     NestPlan nest = planNest(step.phase, planning);
     if (nest.packedOperand < 0)
       continue;
-    std::optional<SmallVector<unsigned>> along = sharedCoordinates(
+    std::optional<unsigned> axis = sharedInnermost(
         grid, step.phase.roots[0].op->getOperand(nest.packedOperand),
         planning.analysis);
-    if (!along || !llvm::is_contained(*along, last))
+    if (!axis)
       continue;
-    for (unsigned axis = last; axis-- > 0;)
-      if (!llvm::is_contained(*along, axis)) {
-        plan.innermost = cast<StringAttr>(grid.getDims()[axis]).str();
-        plan.reasons.push_back(
-            {"programs.order", "programs along '" + plan.innermost +
-                                   "' use the same packed operand"});
-        return;
-      }
+    plan.innermost = cast<StringAttr>(grid.getDims()[*axis]).str();
+    plan.reasons.push_back({"programs.order", "programs along '" +
+                                                  plan.innermost +
+                                                  "' use the same packed "
+                                                  "operand"});
+    return;
   }
 }
 
@@ -101,6 +98,19 @@ sharedCoordinates(tile::ParallelOp grid, Value packed,
   if (!along || along->size() == grid.getDims().size())
     return std::nullopt;
   return along;
+}
+
+std::optional<unsigned> sharedInnermost(tile::ParallelOp grid, Value packed,
+                                        const KernelAnalysis &analysis) {
+  const unsigned last = grid.getDims().size() - 1;
+  std::optional<SmallVector<unsigned>> along =
+      sharedCoordinates(grid, packed, analysis);
+  if (!along || !llvm::is_contained(*along, last))
+    return std::nullopt;
+  for (unsigned axis = last; axis-- > 0;)
+    if (!llvm::is_contained(*along, axis))
+      return axis;
+  return std::nullopt;
 }
 
 GridPlan planGrid(tile::ParallelOp grid, size_t number,

@@ -41,6 +41,8 @@ NestPlan NestPlanner::run() {
       plan.busyShare =
           1 - std::min(1.0, double(plan.tileRows) / double(*extentOf(tileDim)));
   }
+  findRepeatedReads();
+  chooseChains();
   chooseTail();
   chooseNarrowTail();
   chooseStores();
@@ -222,11 +224,26 @@ void NestPlanner::chooseSquares() {
       llvm::any_of(
           phase.roots,
           [](const Root &root) { return root.kind == Root::Kind::Store; }) &&
-      bytesOfArrays(accesses, analysis) > double(machine.memory[0].bytes);
+      bytesOfArrays(accesses, analysis) > double(machine.memory[0].bytes) &&
+      hasPlacesForSquare();
   if (plan.asksForLines)
     reason("tile.lines", "lines that a square is stored to are asked for "
                          "before it is loaded: the arrays do not stay in the "
                          "nearest cache");
+}
+
+bool NestPlanner::hasPlacesForSquare() const {
+  const StringAttr along = vectorDimension();
+  const StringAttr across = StringAttr::get(along.getContext(), plan.tileDim);
+  return llvm::all_of(phase.roots, [&](const Root &root) {
+    if (root.kind != Root::Kind::Store)
+      return true;
+    Access stored = *getAccess(root.op);
+    const bool isAlong = adjacentDim(stored, analysis.strides) == along;
+    return mostRowsKept(machine.memory[0],
+                        bytesApart(stored, isAlong ? across : along)) >=
+           (isAlong ? plan.tileRows : plan.lanes);
+  });
 }
 
 double NestPlanner::bytesOfKernel() const {
@@ -349,7 +366,7 @@ void NestPlanner::chooseTail() {
   plan.tail = choice.tail.value_or(usual);
   if (!pins.tail.empty())
     plan.tail = pins.tail == "mask"   ? TailForm::Mask
-                : pins.tail == "peel" ? TailForm::Scalar
+                : pins.tail == "scalar" ? TailForm::Scalar
                                       : TailForm::Overlap;
   if (plan.tail == TailForm::Overlap && !plan.alternatives.overlapsTail)
     plan.tail = usual;

@@ -11,6 +11,7 @@
 #include "analysis/keeping.h"
 #include "analysis/passes.h"
 #include "support/vendor.h"
+#include "target/cache_sets.h"
 #include "tessera/executable.h"
 
 #include <cstdint>
@@ -87,6 +88,19 @@ struct NestAlternatives {
   std::vector<std::string> atoms;
 };
 
+/// What a program reads again.
+struct RepeatedRead {
+  /// All of it, as often as it is read again.
+  double bytes = 0;
+  /// If it lies in pieces that no prefetcher asks for, the bytes of one; 0
+  /// elsewhere.
+  double piece = 0;
+  /// What is touched from one reading to the next: all of its rows, and other
+  /// bytes.
+  SpacedRows rows;
+  double otherBytes = 0;
+};
+
 /// The decisions for one phase.
 struct NestPlan {
   /// Names the nest within its kernel: the number of the operation it begins
@@ -130,6 +144,9 @@ struct NestPlan {
   /// first element where they are, after those before it.
   bool storesAround = false;
   bool alignsStores = false;
+  /// Sums of each result of a contraction, one for every so many iterations of
+  /// its innermost reduced loop, which are added up at the end.
+  int64_t chains = 1;
   /// The operand of a contraction (0 or 1) that is first copied to memory of
   /// its own, its vectors side by side; -1 for none.
   int packedOperand = -1;
@@ -159,6 +176,8 @@ struct NestPlan {
   /// With a reducedBlock, the bytes that one block of all results touches: what
   /// is read again is read from where these stay. 0 elsewhere.
   double blockBytes = 0;
+  /// What a tiled contraction reads again, for each program.
+  std::vector<RepeatedRead> repeats;
   /// The share of its computation during which nothing is read from further
   /// away: what works on a block that is there already.
   double busyShare = 0;

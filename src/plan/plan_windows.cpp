@@ -15,6 +15,10 @@
 #include "plan/nest_planner.h"
 #include "plan/plan_atoms.h"
 
+#include "llvm/ADT/bit.h"
+
+#include <algorithm>
+
 using namespace mlir;
 
 namespace tessera {
@@ -57,6 +61,29 @@ bool NestPlanner::copiesRowsOfWindows(Value rows) const {
     if (analysis.accesses.needsCheck(access, axis))
       return true;
   return access.viewType().getElementType() != tile::getElement(rows.getType());
+}
+
+void NestPlanner::chooseChains() {
+  auto contract = phase.roots.size() == 1
+                      ? dyn_cast_or_null<tile::ContractOp>(phase.roots[0].op)
+                      : tile::ContractOp();
+  if (!contract || contract.getOrder() != tile::Order::Unordered ||
+      contract.getAcc() || phase.reduced.size() < 2 || plan.vectorDim.empty() ||
+      !llvm::is_contained(phase.kept, vectorDimension()) ||
+      !plan.atom.empty() || plan.reducedBlock > 0 ||
+      !isa<FloatType>(tile::getElement(contract.getType())))
+    return;
+  const CoreCosts &costs = machine.costs(target);
+  const double together = double(plan.unroll * plan.tileRows);
+  const int64_t wanted =
+      int64_t(std::min(costs.addLatency * costs.multiplyRate() / together,
+                       double(extentOf(phase.reduced.back()).value_or(1))));
+  if (wanted < 2)
+    return;
+  plan.chains = int64_t(llvm::bit_floor(uint64_t(wanted)));
+  reason("chains", Twine(plan.chains) +
+                       " sums of each result in turn: a core starts so many "
+                       "products before it has the first");
 }
 
 bool NestPlanner::isStoredAcross() const {

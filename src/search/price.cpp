@@ -10,12 +10,15 @@
 #include "realize/cpu/realize.h"
 #include "realize/cpu/vector_emitter.h"
 #include "search/register_pressure.h"
+#include "search/repeated_reads.h"
 #include "target/contraction_atoms.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+
+#include "llvm/ADT/StringSet.h"
 
 #include <algorithm>
 #include <cmath>
@@ -89,6 +92,8 @@ struct Block {
   /// The latencies of all its operations, and whether there are loops in it.
   double latencies = 0;
   bool hasLoops = false;
+  /// Chains that stand side by side, instruction by instruction.
+  double together = 1;
   /// Cycles of the loops in it, as far as the core cannot look beyond them to
   /// what comes next; of the longest of them.
   double exposed = 0;
@@ -99,9 +104,11 @@ struct Block {
 
 class Pricer {
 public:
-  Pricer(const Target &target, const Machine &machine)
+  /// `called` are the functions that are parts of the prices of other stages.
+  Pricer(const Target &target, const Machine &machine,
+         llvm::StringSet<> &called)
       : target(target), costs(machine.costs(target)),
-        operations(target, machine) {}
+        operations(target, machine), called(called) {}
 
   StagePrice run(func::FuncOp function) {
     StagePrice price;
@@ -113,8 +120,12 @@ public:
     price.jumps = figure(jumpsAttribute);
     price.blockBytes = figure(blockAttribute);
     price.busyShare = figure(busyAttribute);
+    price.repeats = repeatsOf(function);
     function->walk([&](Operation *op) {
+      if (auto call = dyn_cast<func::CallOp>(op))
+        calleeOf(call);
       price.instructions += int64_t(singleOf(op).counts.instructions);
+      price.emitted += emittedBeside(op);
       auto branch = dyn_cast<scf::IfOp>(op);
       if (branch && branch->hasAttr(usualAttr))
         branch.getElseRegion().walk([&](Operation *inner) {
@@ -122,6 +133,11 @@ public:
               int64_t(singleOf(inner).counts.instructions);
         });
     });
+    // Stages share what they call.
+    for (const auto &[name, callee] : callees)
+      if (called.insert(name).second)
+        price.instructions += callee.instructions;
+    price.emitted += price.instructions;
     // The loop over the programs is the one without constant bounds.
     scf::ForOp grid;
     for (auto loop : function.getBody().front().getOps<scf::ForOp>())
@@ -145,6 +161,22 @@ public:
   }
 
 private:
+  static std::vector<RepeatedRead> repeatsOf(func::FuncOp function) {
+    std::vector<RepeatedRead> repeats;
+    auto attribute =
+        function->getAttrOfType<DenseF64ArrayAttr>(repeatsAttribute);
+    if (!attribute)
+      return repeats;
+    constexpr size_t figures = 6;
+    for (ArrayRef<double> left = attribute.asArrayRef(); left.size() >= figures;
+         left = left.drop_front(figures))
+      repeats.push_back({left[0],
+                         left[1],
+                         {int64_t(left[2]), int64_t(left[3]), int64_t(left[4])},
+                         left[5]});
+    return repeats;
+  }
+
   static int64_t stepOf(scf::ForOp loop) {
     return constantOf(loop.getStep()).value_or(1);
   }
@@ -171,6 +203,48 @@ private:
     return singles[known->second];
   }
 
+  /// What is emitted for an operation beside its instructions: addresses, and
+  /// one lane after another what no instruction does for vectors.
+  static int64_t emittedBeside(Operation *op) {
+    if (isa<LLVM::GEPOp>(op))
+      return 1;
+    auto vector = op->getNumResults() == 1
+                      ? dyn_cast<VectorType>(op->getResult(0).getType())
+                      : VectorType();
+    constexpr int64_t perDivision = 4;
+    return vector && isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp,
+                         arith::RemUIOp>(op)
+               ? perDivision * vector.getNumElements()
+               : 0;
+  }
+
+  /// A function of the module that is called, looked at once.
+  struct Callee {
+    Block block;
+    int64_t instructions = 0;
+  };
+
+  const Callee &calleeOf(func::CallOp call) {
+    auto found = callees.find(call.getCallee());
+    if (found != callees.end())
+      return found->second;
+    Callee callee;
+    auto function = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
+        call, call.getCalleeAttr());
+    callee.block = priceBlock(function.front());
+    function->walk([&](Operation *op) {
+      callee.instructions += int64_t(singleOf(op).counts.instructions);
+    });
+    // Calling and returning; no vector stays in a register meanwhile, so that
+    // about one is stored and loaded again.
+    Counts &counts = callee.block.counts;
+    counts.instructions += 4;
+    counts.loads += 1;
+    counts.stores += 1;
+    callee.block.latency += costs.loadLatency;
+    return callees.emplace(call.getCallee(), std::move(callee)).first->second;
+  }
+
   //===--------------------------------------------------------------------===//
   // Blocks
   //===--------------------------------------------------------------------===//
@@ -186,13 +260,18 @@ private:
   /// Of one of many executions of a block, one after another: the cycles in
   /// which its chains keep the core from what follows.
   double chainCycles(const Block &block) const {
-    // Without loops, chains that do not depend on one another stand one behind
-    // the other: as many executions of a shorter block.
-    double chains = block.hasLoops || block.latency == 0
-                        ? 1
-                        : std::max(1.0, block.latencies / block.latency);
+    const double chains = chainsOf(block);
     return block.latency * chains *
            shareAlone(block.counts.instructions / chains);
+  }
+
+  /// Without loops, chains that do not depend on one another stand one behind
+  /// the other, or groups of them: as many executions of a shorter block.
+  static double chainsOf(const Block &block) {
+    return block.hasLoops || block.latency == 0
+               ? 1
+               : std::max(1.0,
+                          block.latencies / block.latency / block.together);
   }
 
   /// Of the same, the cycles in which it works.
@@ -201,8 +280,16 @@ private:
         {operations.throughput(block.counts), block.recurrence, block.exposed});
   }
 
+  /// Where both are alike, neither hides the other entirely.
+  static double besideEachOther(double busy, double waiting) {
+    return std::cbrt(std::pow(busy, 3) + std::pow(waiting, 3));
+  }
+
+  /// The chain of a block with loops is mostly what they work on.
   double iterationCycles(const Block &block) const {
-    return std::max(busyCycles(block), chainCycles(block));
+    const double busy = busyCycles(block), waiting = chainCycles(block);
+    return block.hasLoops ? std::max(busy, waiting)
+                          : besideEachOther(busy, waiting);
   }
 
   /// Of one of many programs: chains of whole programs have many parts, of
@@ -215,8 +302,7 @@ private:
     if (block.latency > 0)
       share = waited * std::clamp((1 - block.longest / block.latency) / little,
                                   0.0, 1.0);
-    return std::cbrt(std::pow(busyCycles(block), 3) +
-                     std::pow(share * chainCycles(block), 3));
+    return besideEachOther(busyCycles(block), share * chainCycles(block));
   }
 
   /// The values from around an operation that its regions take.
@@ -284,6 +370,11 @@ private:
         latency = addLoop(loop, std::move(body), expectedTrips(loop), result);
       } else if (auto branch = dyn_cast<scf::IfOp>(op)) {
         latency = addBranch(branch, result);
+      } else if (auto call = dyn_cast<func::CallOp>(op)) {
+        const Block &called = calleeOf(call).block;
+        result.counts.add(called.counts);
+        result.latencies += called.latencies;
+        latency = called.latency;
       } else {
         const Single &single = singleOf(&op);
         // What does not change in a loop is computed before it.
@@ -325,13 +416,18 @@ private:
     if (isInnermost(loop))
       addPressure(pressureOf(loop->getRegions().back().front(), target), body);
     double iteration = iterationCycles(body);
-    // The last iteration's chain begins when its operations are started.
-    // A loop that may not run at all has one iteration at most.
-    // One that is longer than the window is done when the next begins.
-    bool overlaps = body.counts.instructions < costs.reorderWindow;
-    double cycles = trips > 1
-                        ? trips * iteration + (overlaps ? body.latency : 0)
-                        : trips * std::max(iteration, body.latency);
+    // The last iteration's chain begins when its operations are started, the
+    // last of several chains when those before it are. A loop that may not run
+    // at all has one iteration at most. One of loops that is longer than the
+    // window is done when the next begins.
+    const bool overlaps = body.counts.instructions < costs.reorderWindow;
+    const double last =
+        overlaps ? body.latency
+        : body.hasLoops
+            ? 0
+            : std::max(0.0, body.latency - iteration / chainsOf(body));
+    double cycles = trips > 1 ? trips * iteration + last
+                              : trips * std::max(iteration, body.latency);
     Counts all;
     all.add(body.counts, trips);
     all.bubbles += 1;
@@ -366,6 +462,7 @@ private:
   }
 
   void addPressure(const RegisterPressure &pressure, Block &body) const {
+    body.together = pressure.together;
     body.counts.loads += pressure.constants + pressure.spills;
     body.counts.stores += pressure.spills;
     body.counts.instructions +=
@@ -459,6 +556,8 @@ private:
   const CoreCosts &costs;
   const OperationCosts operations;
   std::map<int64_t, double> nestCycles;
+  std::map<StringRef, Callee> callees;
+  llvm::StringSet<> &called;
   /// Of operations that were looked at, by number; what their regions take.
   std::vector<Single> singles;
   llvm::DenseMap<Operation *, size_t> numbers;
@@ -476,10 +575,18 @@ private:
 std::vector<StagePrice> priceStages(ModuleOp module, const Target &target,
                                     const Machine &machine) {
   std::vector<StagePrice> prices;
+  llvm::StringSet<> called;
   for (auto function : module.getOps<func::FuncOp>())
     if (function.getSymName().ends_with("_body"))
-      prices.push_back(Pricer(target, machine).run(function));
+      prices.push_back(Pricer(target, machine, called).run(function));
   return prices;
+}
+
+int64_t emittedOf(const std::vector<StagePrice> &prices) {
+  int64_t emitted = 0;
+  for (const StagePrice &stage : prices)
+    emitted += stage.emitted;
+  return emitted;
 }
 
 TimeTerms predictTime(const StagePrice &price, double programs,
@@ -500,16 +607,12 @@ TimeTerms predictTime(const StagePrice &price, double programs,
   if (&far > &machine.memory[1])
     terms.memory += price.jumps * far.jumpBytes / far.read;
   // What a program reads again is where its data stay between the reads, beside
-  // those of the programs that advance with it. Lines that wait for the next
-  // program need room beside them, and are pushed out before a cache is full.
-  constexpr double usable = 0.67;
-  double ahead = price.counts.prefetchedBytes;
-  double touched = (traffic.read + traffic.written) / std::max(programs, 1.0) /
-                   price.blocks * price.together;
+  // those of the programs that advance with it and what all of them read.
+  const double each = std::max(programs, 1.0) * price.blocks;
+  double touched = (traffic.read + traffic.written) / each * price.together +
+                   traffic.readByEach / price.blocks;
   if (price.blockBytes > 0)
     touched = std::min(touched, price.blockBytes);
-  if (ahead > 0)
-    touched = (touched + ahead * price.together) / usable;
   const MemoryLevel &near = machine.levelOf(touched);
   double once = traffic.read;
   // Blocks that one program has gone through, others find where all of the
@@ -520,9 +623,31 @@ TimeTerms predictTime(const StagePrice &price, double programs,
         machine.levelOf(once / std::max(programs, 1.0) * price.together);
     terms.repeatedReads += (once - traffic.read) / between.read;
   }
+  // What contractions read again is known in detail.
+  double known = 0;
+  for (const RepeatedRead &read : price.repeats) {
+    known += read.bytes;
+    terms.repeatedReads += timeOf(read, machine) * programs;
+  }
   if (&near != &machine.memory[0]) {
-    double again = std::max(0.0, price.counts.loadedBytes * programs - once);
+    double again =
+        std::max(0.0, (price.counts.loadedBytes - known) * programs - once);
     terms.repeatedReads += again / near.read;
+  }
+  // Lines that wait for the next program need room beside all that: those that
+  // find none in the nearest cache come a second time, from the next one, as do
+  // those that they push out. A cache is not used to its last line.
+  constexpr double usable = 0.9;
+  const double ahead = price.counts.prefetchedBytes;
+  if (ahead > 0) {
+    const double lines = ahead * price.together,
+                 room = usable * double(machine.memory[0].bytes) - touched;
+    const double homeless = std::clamp((lines - room) / lines, 0.0, 1.0);
+    // What memory takes hides them as it hides computation.
+    const double shown =
+        &far == &machine.memory.back() ? machine.notOverlapped : 1;
+    terms.repeatedReads +=
+        shown * homeless * ahead * programs / machine.memory[1].read;
   }
   double computation = terms.throughput + terms.waiting;
   double memory = terms.memory + terms.repeatedReads;

@@ -30,6 +30,7 @@
 #ifndef TESSERA_SEARCH_PRICE_H
 #define TESSERA_SEARCH_PRICE_H
 
+#include "plan/plan_record.h"
 #include "search/operation_costs.h"
 #include "target/machine.h"
 
@@ -59,12 +60,20 @@ struct StagePrice {
   /// The largest NestPlan::blockBytes and NestPlan::busyShare of its nests.
   double blockBytes = 0;
   double busyShare = 0;
+  /// NestPlan::repeats of all its nests.
+  std::vector<RepeatedRead> repeats;
   /// Cycles of the innermost loops of each nest (NestPlan::id), per program.
   std::map<int64_t, double> nestCycles;
   /// Instructions of its code, and of the part that is rarely reached.
   int64_t instructions = 0;
   int64_t rareInstructions = 0;
+  /// Its instructions, the addresses that they use, and what divides integers
+  /// lane by lane: what takes time to compile.
+  int64_t emitted = 0;
 };
+
+/// Of all stages.
+int64_t emittedOf(const std::vector<StagePrice> &prices);
 
 /// Prices the functions of a module whose names end in "_body", in order.
 std::vector<StagePrice> priceStages(mlir::ModuleOp module, const Target &target,
@@ -76,6 +85,8 @@ struct Traffic {
   double written = 0;
   /// What the programs read together, each of them every element once.
   double readByPrograms = 0;
+  /// What each of them reads of arrays of which all read the same.
+  double readByEach = 0;
 };
 
 /// One way to look at a predicted time, in nanoseconds of all programs.

@@ -100,8 +100,14 @@ int64_t liveOf(Block &body, const Target &target) {
 
 RegisterPressure pressureOf(Block &body, const Target &target) {
   Needs needs = needsOf(body, target);
-  if (needs.constants.empty())
-    return {};
+  if (needs.constants.empty()) {
+    RegisterPressure pressure;
+    pressure.together = double(std::clamp<int64_t>(
+        (target.vectorRegisters - needs.held) /
+            std::max<int64_t>(1, liveOf(body, target)),
+        1, mostChainsTogether));
+    return pressure;
+  }
   int64_t constants = 0, chains = std::numeric_limits<int64_t>::max();
   for (const auto &[value, constant] : needs.constants) {
     constants += constant.registers;
@@ -120,6 +126,7 @@ RegisterPressure pressureOf(Block &body, const Target &target) {
                           std::min(chains, int64_t(mostChainsTogether)));
   int64_t room = registers - needs.held - live * together;
   RegisterPressure pressure;
+  pressure.together = double(together);
   if (room < 0)
     pressure.spills =
         double(-room) * std::ceil(double(chains) / double(together));

@@ -22,6 +22,8 @@ struct RegisterPressure {
   double constants = 0;
   /// Values that are stored, and loaded again.
   double spills = 0;
+  /// Chains of the iteration that take turns.
+  double together = 1;
 };
 
 /// Of loops whose arithmetic takes constants. Running results and what does not

@@ -9,10 +9,12 @@
 
 #include "codegen/cpu/expand_math.h"
 #include "realize/cpu/realize.h"
+#include "search/short_code.h"
 
 #include "fmt/format.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <memory>
 
@@ -38,7 +40,8 @@ std::vector<TimeTerms> predictStages(const std::vector<StagePrice> &prices,
     double share = all > 0 ? moved(i) / all : 0;
     times.push_back(predictTime(prices[i], double(programs[i]),
                                 {traffic.read * share, traffic.written * share,
-                                 traffic.readByPrograms * share},
+                                 traffic.readByPrograms * share,
+                                 traffic.readByEach * share},
                                 target, machine));
   }
   return times;
@@ -81,12 +84,19 @@ public:
   explicit Search(const SearchInput &input) : input(input) {}
 
   Result<SearchResult> run() {
-    Result<Priced> base = price(input.start, "default");
+    PlanChoices start = input.start;
+    std::string what = "default";
+    if (analyzed(start.keeping, start.passes).evaluated > mostLookedAt) {
+      makeShort(analysis(start.keeping, start.passes), 1, start);
+      what = shortWith(1);
+      result.isShort = true;
+    }
+    Result<Priced> base = price(start, what);
     if (!base) {
       // What does not fit the scratch memory may be evaluated again instead.
       Error first = base.error();
       for (Keeping keeping : {Keeping::Expensive, Keeping::Required}) {
-        PlanChoices choices = input.start;
+        PlanChoices choices = start;
         choices.keeping = keeping;
         if (!base)
           base = price(choices, whatOf(keeping));
@@ -95,6 +105,7 @@ public:
         return first;
     }
     best = std::move(*base);
+    shorten();
     seen.emplace(keyOf(best), best);
     if (best.instructions <= longestSearched) {
       searchKeeping();
@@ -127,14 +138,50 @@ public:
   }
 
 private:
-  const KernelAnalysis &analysis(Keeping keeping, Passes passes) {
-    std::unique_ptr<KernelAnalysis> &made =
-        analyses[size_t(keeping)][size_t(passes)];
+  struct Analyzed {
+    Analyzed(const SearchInput &input, Keeping keeping, Passes passes)
+        : facts(input.kernel, input.alias, input.extents, input.strides,
+                keeping, passes),
+          evaluated(evaluatedBy(facts)) {}
+
+    KernelAnalysis facts;
+    int64_t evaluated;
+  };
+
+  const Analyzed &analyzed(Keeping keeping, Passes passes) {
+    std::unique_ptr<Analyzed> &made = analyses[size_t(keeping)][size_t(passes)];
     if (!made)
-      made = std::make_unique<KernelAnalysis>(input.kernel, input.alias,
-                                              input.extents, input.strides,
-                                              keeping, passes);
+      made = std::make_unique<Analyzed>(input, keeping, passes);
     return *made;
+  }
+
+  const KernelAnalysis &analysis(Keeping keeping, Passes passes) {
+    return analyzed(keeping, passes).facts;
+  }
+
+  static std::string shortWith(int64_t unroll) {
+    return fmt::format("short code, {} vector{} per iteration", unroll,
+                       unroll == 1 ? "" : "s");
+  }
+
+  /// Fewer vectors per iteration, where the code would take long to compile.
+  void shorten() {
+    for (int64_t unroll : {2, 1}) {
+      if (emittedOf(best.prices) <= longestDefault)
+        return;
+      PlanChoices choices = best.choices;
+      makeShort(analysis(choices.keeping, choices.passes), unroll, choices);
+      Result<Priced> shorter = price(choices, shortWith(unroll));
+      if (!shorter)
+        continue;
+      if (emittedOf(shorter->prices) >= emittedOf(best.prices)) {
+        result.candidates.pop_back();
+        continue;
+      }
+      result.candidates[best.index].code = "admission.instructions";
+      result.isShort = true;
+      best = std::move(*shorter);
+    }
   }
 
   static const char *whatOf(Keeping keeping) {
@@ -154,8 +201,10 @@ private:
   }
 
   Result<Priced> price(const PlanChoices &choices, std::string what) {
-    Planning planning{analysis(choices.keeping, choices.passes), input.target,
-                      input.machine, input.pins, choices};
+    const auto &[facts, evaluated] = analyzed(choices.keeping, choices.passes);
+    if (Result<void> fits = checkEvaluated(input.kernel, evaluated); !fits)
+      return fits.error();
+    Planning planning{facts, input.target, input.machine, input.pins, choices};
     Result<RealizedKernel> realized = realizeForCpu(planning);
     if (!realized)
       return realized.error();
@@ -374,6 +423,14 @@ private:
     };
     std::vector<Found> found;
     const PlanChoices start = best.choices;
+    // Where the planner takes several, it knows what registers hold: more have
+    // to be clearly better.
+    int64_t most = 0;
+    for (const NestPlan &nest : all)
+      if (isFree(nest))
+        most = std::max(most, nest.unroll);
+    if (most == 1)
+      most = std::numeric_limits<int64_t>::max();
     for (int64_t unroll : {1, 2, 4, 8}) {
       // Twice as many as did not help will not either.
       if (found.size() > 1 &&
@@ -385,8 +442,9 @@ private:
         if (isFree(nest))
           choices.nests[nest.id].unroll =
               std::min(unroll, nest.alternatives.mostUnroll);
-      if (std::optional<Priced> priced = consider(
-              choices, fmt::format("{} vectors per iteration", unroll)))
+      if (std::optional<Priced> priced =
+              consider(choices, fmt::format("{} vectors per iteration", unroll),
+                       {}, unroll > most ? clearly : margin))
         found.push_back({unroll, std::move(*priced)});
     }
     PlanChoices mixed = best.choices;
@@ -514,7 +572,7 @@ private:
         margin * shorter->nanoseconds < best.nanoseconds &&
         shorter->usualInstructions < best.usualInstructions) {
       result.candidates[best.index].code = "cost.equal";
-      result.candidates[shorter->index].code = "chosen";
+      result.candidates[shorter->index].code = "cost.higher";
       best = std::move(*shorter);
     }
   }
@@ -679,7 +737,7 @@ private:
 
   const SearchInput &input;
   /// By what is kept, and by passes.
-  std::unique_ptr<KernelAnalysis> analyses[3][2];
+  std::unique_ptr<Analyzed> analyses[3][2];
   SearchResult result;
   Priced best;
   std::map<std::string, Priced> seen;
@@ -691,9 +749,14 @@ private:
 } // namespace
 
 static Result<RealizedKernel> realizeToPrice(const SearchInput &input,
-                                             const PlanChoices &choices) {
+                                             PlanChoices choices) {
   KernelAnalysis analysis(input.kernel, input.alias, input.extents,
                           input.strides, choices.keeping, choices.passes);
+  const int64_t evaluated = evaluatedBy(analysis);
+  if (Result<void> fits = checkEvaluated(input.kernel, evaluated); !fits)
+    return fits.error();
+  if (evaluated > mostLookedAt)
+    makeShort(analysis, 1, choices);
   Result<RealizedKernel> realized = realizeForCpu(
       {analysis, input.target, input.machine, input.pins, choices});
   if (!realized)

@@ -78,6 +78,9 @@ struct SearchResult {
   PlanChoices choices;
   /// In the order they were looked at; one is "chosen".
   std::vector<PlanCandidate> candidates;
+  /// Whether the default plan's code would have taken long to compile, so that
+  /// plans with fewer vectors per iteration were looked at (short_code.h).
+  bool isShort = false;
 };
 
 /// Looks at the candidates. A kernel that cannot be realized with any plan is

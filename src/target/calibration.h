@@ -22,7 +22,7 @@
 namespace tessera {
 
 /// Raised when a figure changes its meaning, comes or goes.
-inline constexpr int calibrationVersion = 4;
+inline constexpr int calibrationVersion = 5;
 
 struct Calibration {
   Processor processor;

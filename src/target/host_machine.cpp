@@ -31,15 +31,20 @@ constexpr int64_t largestShare = 16 * MiB;
 Machine withCacheSizes(Machine machine, const CacheSizes &caches) {
   const auto [first, second, third] = caches.bytes;
   std::array<MemoryLevel, 4> &memory = machine.memory;
+  // Caches of relatives differ in ways rather than in sets.
+  auto resize = [](MemoryLevel &level, int64_t bytes) {
+    level.ways *= double(bytes) / double(level.bytes);
+    level.bytes = bytes;
+  };
   if (first >= 4 * KiB && first <= 1 * MiB)
-    memory[0].bytes = first;
+    resize(memory[0], first);
   if (second >= 64 * KiB && second <= 64 * MiB)
-    memory[1].bytes = second;
+    resize(memory[1], second);
   if (third >= 512 * KiB && third / std::max(caches.sharers, 1) <= largestShare)
-    memory[2].bytes = third;
+    resize(memory[2], third);
   // One level may be the machine's and the next the row's.
-  memory[1].bytes = std::max(memory[0].bytes, memory[1].bytes);
-  memory[2].bytes = std::max(memory[1].bytes, memory[2].bytes);
+  resize(memory[1], std::max(memory[0].bytes, memory[1].bytes));
+  resize(memory[2], std::max(memory[1].bytes, memory[2].bytes));
   return machine;
 }
 

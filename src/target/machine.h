@@ -43,6 +43,9 @@ struct MemoryLevel {
   /// What is read in the time that a jump takes: the begin of a piece of a row
   /// that no prefetcher has asked for.
   double jumpBytes = 420;
+  /// The places for lines of one set (target/cache_sets.h); 0 where a line's
+  /// address does not tell its set, or nothing is known.
+  double ways = 0;
 };
 
 /// What one core takes for the operations of vectors of one width. Cycles of a

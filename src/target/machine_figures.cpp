@@ -20,6 +20,7 @@ constexpr Figure<MemoryLevel> ofLevels[] = {
     {"writeAround", "bytes/ns", &MemoryLevel::writeAround, 0.05, 20000},
     {"savedAhead", "of the reading", &MemoryLevel::savedAhead, 0, 1},
     {"jumpBytes", "bytes", &MemoryLevel::jumpBytes, 0, 1e6},
+    {"ways", "lines", &MemoryLevel::ways, 0, 4096},
 };
 static_assert(sizeof(MemoryLevel) ==
                   sizeof(int64_t) + std::size(ofLevels) * sizeof(double),
@@ -97,6 +98,15 @@ std::string implausibleFigure(const Machine &machine) {
                           isLast ? "0" : "at least those of the level before");
     smaller = bytes;
   }
+  // A cache that reads much slower than what it is a cache of was not measured
+  // alone.
+  for (size_t i = 0; i + 1 < machine.memory.size() && found.empty(); ++i)
+    if (const double least = machine.memory[i + 1].read / 2;
+        machine.memory[i].read < least)
+      found =
+          fmt::format("read of {} is {:.4g}, expected at least {:.4g}, half "
+                      "of the level after it",
+                      levelNames[i], machine.memory[i].read, least);
   return found;
 }
 

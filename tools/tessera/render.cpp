@@ -12,6 +12,8 @@
 #include "fmt/format.h"
 #include "nlohmann/json.hpp"
 
+#include <cmath>
+
 using Json = nlohmann::ordered_json;
 
 namespace tessera::cli {
@@ -266,13 +268,17 @@ private:
                   work["flops"].get<double>());
     line(0,
          "work     {} bytes read, {} bytes written, {:.4g} operations, "
-         "predicted {} on one thread",
+         "predicted {} on one thread{}",
          text(work["bytes_read"]), text(work["bytes_written"]),
          work["flops"].get<double>(),
-         timeText(work["predicted_seconds"].get<double>()));
-    for (const Json &term : work["predicted_terms"])
-      line(1, "{}: {} {}", text(term["stage"]), text(term["term"]),
-           timeText(term["seconds"].get<double>()));
+         timeText(work["predicted_seconds"].get<double>()),
+         work["bound_by"].is_null() ? ""
+                                    : ", bound by " + text(work["bound_by"]));
+    for (const Json &term : work["predicted_terms"]) {
+      const double seconds = term["seconds"].get<double>();
+      line(1, "{}: {} {}{}", text(term["stage"]), text(term["term"]),
+           seconds < 0 ? "-" : "", timeText(std::abs(seconds)));
+    }
   }
 
   void addMeasured() {

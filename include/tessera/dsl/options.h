@@ -63,7 +63,7 @@ struct Schedule {
   std::optional<std::string> staging = {};
   /// Iterations of a pipeline in flight.
   std::optional<int64_t> stages = {};
-  /// How a tail is handled: "mask", "overlap" or "peel".
+  /// How a tail is handled: "mask", "overlap" or "scalar".
   std::optional<std::string> tail = {};
   /// Threads the plan may use.
   std::optional<int64_t> threads = {};

@@ -7,7 +7,7 @@
 
 #include "codegen/cpu/expand_math.h"
 
-#include "codegen/cpu/vector_math.h"
+#include "codegen/cpu/counting_math.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -15,7 +15,9 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/MapVector.h"
 
+#include <algorithm>
 #include <numeric>
 
 using namespace mlir;
@@ -258,37 +260,155 @@ std::optional<vmath::Function> functionOf(Operation *op) {
   return std::nullopt;
 }
 
+/// A function on one type, and where the module uses it.
+struct UsedFunction {
+  SmallVector<Operation *> uses;
+  /// Instructions of one use.
+  int64_t instructions = 0;
+  /// What its uses call, where it is not evaluated in their place.
+  func::FuncOp called;
+};
+
+using UsedFunctions =
+    llvm::MapVector<std::pair<vmath::Function, Type>, UsedFunction>;
+
+class Expansion {
+public:
+  Expansion(ModuleOp module, const Target &target, vmath::Accuracy accuracy)
+      : module(module), target(target), accuracy(accuracy),
+        builder(module.getContext()) {}
+
+  MathForm run() {
+    SmallVector<Operation *> operations;
+    UsedFunctions used;
+    module.walk([&](Operation *op) {
+      std::optional<vmath::Function> function = functionOf(op);
+      if (!function)
+        return;
+      operations.push_back(op);
+      used[{*function, op->getOperand(0).getType()}].uses.push_back(op);
+    });
+    MathForm form = chooseCalled(used);
+    // Before their uses are gone.
+    for (auto &[key, one] : used)
+      if (one.called)
+        define(one.called, key.first);
+    std::optional<ConstantPool> constants;
+    for (Operation *op : operations) {
+      Value x = op->getOperand(0);
+      builder.setInsertionPoint(op);
+      Value result;
+      if (func::FuncOp called =
+              used.find({*functionOf(op), x.getType()})->second.called) {
+        result =
+            builder.create<func::CallOp>(op->getLoc(), called, x).getResult(0);
+      } else {
+        // One function comes after another.
+        if (auto function = op->getParentOfType<func::FuncOp>();
+            !constants || constants->function != function)
+          constants.emplace(function);
+        result = evaluate(*constants, op->getLoc(), *functionOf(op), x);
+      }
+      op->getResult(0).replaceAllUsesWith(result);
+      op->erase();
+    }
+    return form;
+  }
+
+private:
+  int64_t instructionsOf(vmath::Function function, Type type) const {
+    Type element = getElementTypeOrSelf(type);
+    vmath::CountingBuilder counting(target.hasFma, target.hasScalef);
+    if (element.isF32())
+      vmath::evaluate<vmath::F32>(counting, function, {}, accuracy);
+    else
+      vmath::evaluate<vmath::F64>(counting, function, {}, accuracy);
+    int64_t registers = 1;
+    if (auto vector = dyn_cast<VectorType>(type))
+      registers = std::max<int64_t>(1, vector.getNumElements() *
+                                           element.getIntOrFloatBitWidth() /
+                                           target.vectorBits);
+    return counting.instructions() * registers;
+  }
+
+  /// Declares what is called: of the functions that are used repeatedly those
+  /// that take most of the code, until the rest is short enough.
+  MathForm chooseCalled(UsedFunctions &used) {
+    MathForm form;
+    /// Instructions of all uses, negative so that the longest come first, and
+    /// the place in the map.
+    SmallVector<std::pair<int64_t, size_t>> byLength;
+    for (auto [number, entry] : llvm::enumerate(used)) {
+      auto &[key, one] = entry;
+      one.instructions = instructionsOf(key.first, key.second);
+      const int64_t all = one.instructions * int64_t(one.uses.size());
+      form.inlined += all;
+      byLength.emplace_back(-all, number);
+    }
+    llvm::sort(byLength);
+    int64_t left = form.inlined;
+    for (auto [length, number] : byLength) {
+      auto &[key, one] = used.begin()[number];
+      const auto uses = int64_t(one.uses.size());
+      if (left <= mostInlinedMath)
+        break;
+      if (uses < 2)
+        continue;
+      left -= one.instructions * (uses - 1);
+      form.calls += uses;
+      ++form.called;
+      one.called = declare(key.first, key.second);
+    }
+    return form;
+  }
+
+  func::FuncOp declare(vmath::Function function, Type type) {
+    MLIRContext *context = module.getContext();
+    std::string name = "vmath_" + std::string(vmath::name(function)) + "_";
+    llvm::raw_string_ostream stream(name);
+    if (auto vector = dyn_cast<VectorType>(type))
+      stream << vector.getNumElements() << "x";
+    stream << getElementTypeOrSelf(type);
+    builder.setInsertionPointToEnd(module.getBody());
+    auto declared = builder.create<func::FuncOp>(
+        module.getLoc(), name, builder.getFunctionType(type, type));
+    declared->setAttr("llvm.linkage",
+                      LLVM::LinkageAttr::get(context, LLVM::Linkage::Internal));
+    declared->setAttr("llvm.readnone", builder.getUnitAttr());
+    return declared;
+  }
+
+  void define(func::FuncOp declared, vmath::Function function) {
+    builder.setInsertionPointToStart(declared.addEntryBlock());
+    ConstantPool constants(declared);
+    Value result = evaluate(constants, declared.getLoc(), function,
+                            declared.getArgument(0));
+    builder.setInsertionPointToEnd(&declared.front());
+    builder.create<func::ReturnOp>(declared.getLoc(), result);
+  }
+
+  Value evaluate(ConstantPool &constants, Location loc,
+                 vmath::Function function, Value x) {
+    EmittingBuilder emitting(builder, constants, loc, x.getType(), target);
+    return getElementTypeOrSelf(x.getType()).isF32()
+               ? vmath::evaluate<vmath::F32>(emitting, function, x, accuracy)
+               : vmath::evaluate<vmath::F64>(emitting, function, x, accuracy);
+  }
+
+  ModuleOp module;
+  const Target &target;
+  vmath::Accuracy accuracy;
+  OpBuilder builder;
+};
+
 } // namespace
 
-void expandMath(ModuleOp module, const Target &target, tile::Tier tier) {
+MathForm expandMath(ModuleOp module, const Target &target, tile::Tier tier) {
   vmath::Accuracy accuracy =
       tier == tile::Tier::Strict    ? vmath::Accuracy::Strict
       : tier == tile::Tier::Default ? vmath::Accuracy::Default
                                     : vmath::Accuracy::Fast;
-  SmallVector<Operation *> functions;
-  module.walk([&](Operation *op) {
-    if (functionOf(op))
-      functions.push_back(op);
-  });
-  OpBuilder builder(module.getContext());
-  std::optional<ConstantPool> constants;
-  for (Operation *op : functions) {
-    // One function comes after another.
-    if (auto function = op->getParentOfType<func::FuncOp>();
-        !constants || constants->function != function)
-      constants.emplace(function);
-    builder.setInsertionPoint(op);
-    Value x = op->getOperand(0);
-    EmittingBuilder emitting(builder, *constants, op->getLoc(), x.getType(),
-                             target);
-    Value result = getElementTypeOrSelf(x.getType()).isF32()
-                       ? vmath::evaluate<vmath::F32>(emitting, *functionOf(op),
-                                                     x, accuracy)
-                       : vmath::evaluate<vmath::F64>(emitting, *functionOf(op),
-                                                     x, accuracy);
-    op->getResult(0).replaceAllUsesWith(result);
-    op->erase();
-  }
+  return Expansion(module, target, accuracy).run();
 }
 
 int64_t formMultiplyAdds(ModuleOp module, const Target &target,

@@ -22,10 +22,26 @@ namespace tessera {
 int64_t formMultiplyAdds(mlir::ModuleOp module, const Target &target,
                          tile::Tier tier);
 
+/// Functions whose evaluations would take more instructions than this, together
+/// in a module, are called instead: kernels with very many of them would take
+/// seconds and gigabytes to compile.
+inline constexpr int64_t mostInlinedMath = 8000;
+
+/// How elementary functions stand in the code.
+struct MathForm {
+  /// Instructions of all of them, evaluated where they are used.
+  int64_t inlined = 0;
+  /// Functions of the module that are called instead, and how often.
+  int64_t called = 0, calls = 0;
+};
+
 /// Purpose: replaces elementary functions by arithmetic on the same lanes
-/// (vector_math.h). Postcondition: no math op is left but those that are one
-/// instruction or one exact LLVM intrinsic.
-void expandMath(mlir::ModuleOp module, const Target &target, tile::Tier tier);
+/// (vector_math.h), in their place or, beyond mostInlinedMath, in functions of
+/// the module that are called; the arithmetic, and so every bit, is the same.
+/// Postcondition: no math op is left but those that are one instruction or one
+/// exact LLVM intrinsic.
+MathForm expandMath(mlir::ModuleOp module, const Target &target,
+                    tile::Tier tier);
 
 } // namespace tessera
 

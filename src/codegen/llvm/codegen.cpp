@@ -76,8 +76,10 @@ makeTargetMachine(const Target &target, const CodegenOptions &request) {
                      : llvm::CodeGenOptLevel::Default));
 }
 
-/// The passes that explicit vector code needs: no vectorizers, no unrolling.
-static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
+/// The passes that explicit vector code needs: no vectorizers, no unrolling. Of
+/// long code those alone whose time grows with its length.
+static void optimize(llvm::Module &module, llvm::TargetMachine &machine,
+                     bool isLong) {
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager graphs;
@@ -89,14 +91,16 @@ static void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, graphs, modules);
   llvm::FunctionPassManager passes;
-  passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/true));
+  passes.addPass(llvm::EarlyCSEPass(/*UseMemorySSA=*/!isLong));
   passes.addPass(llvm::SimplifyCFGPass());
-  passes.addPass(llvm::InstCombinePass());
-  passes.addPass(llvm::createFunctionToLoopPassAdaptor(
-      llvm::LICMPass(llvm::LICMOptions()), /*UseMemorySSA=*/true));
-  passes.addPass(llvm::GVNPass());
-  passes.addPass(llvm::InstCombinePass());
-  passes.addPass(llvm::SimplifyCFGPass());
+  if (!isLong) {
+    passes.addPass(llvm::InstCombinePass());
+    passes.addPass(llvm::createFunctionToLoopPassAdaptor(
+        llvm::LICMPass(llvm::LICMOptions()), /*UseMemorySSA=*/true));
+    passes.addPass(llvm::GVNPass());
+    passes.addPass(llvm::InstCombinePass());
+    passes.addPass(llvm::SimplifyCFGPass());
+  }
   for (llvm::Function &function : module)
     if (!function.isDeclaration()) {
       functions.invalidate(function, passes.run(function, functions));
@@ -211,13 +215,16 @@ Result<CodegenResult> generateObject(mlir::ModuleOp realized,
     function.addFnAttr(llvm::Attribute::NoUnwind);
     if (function.hasLocalLinkage())
       function.addFnAttr(llvm::Attribute::NoInline);
+    // Vector math that is called: chains of calls may take turns, too.
+    if (function.doesNotAccessMemory())
+      function.addFnAttr(llvm::Attribute::WillReturn);
   }
   std::string problem;
   llvm::raw_string_ostream problems(problem);
   if (llvm::verifyModule(module, &problems))
     return internalError("codegen.verify",
                          "generated LLVM IR is not valid: " + problem);
-  optimize(module, **machine);
+  optimize(module, **machine, options.isLong);
   result.optimizeSeconds = secondsSince(start);
 
   if (options.stageText) {

@@ -32,8 +32,9 @@ using StageText = std::function<void(const char *stage, std::string text)>;
 struct CodegenOptions {
   /// Position-independent code, for objects that are linked into programs.
   bool positionIndependent = true;
-  /// The code has chains of thousands of dependent operations: what takes time
-  /// in the square of a block's length is left out, and the code is slower.
+  /// There is very much code, or it has chains of thousands of dependent
+  /// operations: what takes most of the time, or time in the square of a
+  /// block's length, is left out, and the code is slower.
   bool isLong = false;
   /// Called with "llvm" (optimized IR) and "asm" when set.
   StageText stageText;

@@ -16,6 +16,9 @@
 #include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/Iterators.h"
+#include "mlir/Rewrite/FrozenRewritePatternSet.h"
+#include "mlir/Rewrite/PatternApplicator.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
@@ -25,6 +28,53 @@
 using namespace mlir;
 
 namespace tessera {
+
+namespace {
+/// Operations that are replaced live on for a while, as the patterns expect.
+class BlockRewriter : public PatternRewriter {
+public:
+  using PatternRewriter::PatternRewriter;
+  BlockRewriter(const BlockRewriter &) = delete;
+  BlockRewriter &operator=(const BlockRewriter &) = delete;
+  ~BlockRewriter() override {
+    for (Operation *op : replaced)
+      op->dropAllReferences();
+    for (Operation *op : replaced)
+      op->destroy();
+  }
+
+  void eraseOp(Operation *op) override {
+    op->remove();
+    replaced.push_back(op);
+  }
+
+private:
+  SmallVector<Operation *> replaced;
+};
+} // namespace
+
+/// Makes blocks of structured loops and branches, the last ones first: what
+/// follows one of them in its block is moved to another block, and would be
+/// moved again for each that precedes it.
+static LogicalResult makeBlocks(ModuleOp module) {
+  RewritePatternSet patterns(module.getContext());
+  populateSCFToControlFlowConversionPatterns(patterns);
+  const FrozenRewritePatternSet frozen(std::move(patterns));
+  PatternApplicator applicator(frozen);
+  applicator.applyDefaultCostModel();
+  SmallVector<Operation *> structured;
+  module.walk<WalkOrder::PreOrder, ReverseIterator>([&](Operation *op) {
+    if (isa<scf::ForOp, scf::IfOp, scf::WhileOp>(op))
+      structured.push_back(op);
+  });
+  BlockRewriter rewriter(module.getContext());
+  for (Operation *op : structured) {
+    rewriter.setInsertionPoint(op);
+    if (failed(applicator.matchAndRewrite(op, rewriter)))
+      return op->emitError("has no form in blocks");
+  }
+  return success();
+}
 
 Result<std::unique_ptr<llvm::Module>> toLLVM(ModuleOp module,
                                              llvm::LLVMContext &context) {
@@ -41,12 +91,6 @@ Result<std::unique_ptr<llvm::Module>> toLLVM(ModuleOp module,
       message = diagnostic.str();
     return success();
   });
-  // Structured loops first: their blocks must exist before types change.
-  ConversionTarget branches(*mlirContext);
-  branches.addIllegalDialect<scf::SCFDialect>();
-  branches.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
-  RewritePatternSet loopPatterns(mlirContext);
-  populateSCFToControlFlowConversionPatterns(loopPatterns);
   LLVMConversionTarget target(*mlirContext);
   target.addLegalOp<ModuleOp>();
   LLVMTypeConverter converter(mlirContext);
@@ -55,8 +99,8 @@ Result<std::unique_ptr<llvm::Module>> toLLVM(ModuleOp module,
   cf::populateControlFlowToLLVMConversionPatterns(converter, patterns);
   arith::populateArithToLLVMConversionPatterns(converter, patterns);
   populateMathToLLVMConversionPatterns(converter, patterns);
-  if (failed(
-          applyPartialConversion(module, branches, std::move(loopPatterns))) ||
+  // Structured loops first: their blocks must exist before types change.
+  if (failed(makeBlocks(module)) ||
       failed(applyFullConversion(module, target, std::move(patterns))))
     return Error{ErrorFamily::Internal,
                  "codegen.lower",

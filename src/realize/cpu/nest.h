@@ -209,6 +209,9 @@ private:
   /// Whether so many iterations of the inner reduced loop are emitted one after
   /// another: what they load and the running results fit the registers.
   bool fitsRegisters(int64_t iterations) const;
+  bool isWindow(unsigned level) const;
+  void emitWindow(unsigned level, States &states);
+  void addUpChains(States &states);
   void emitReducedBlocks();
   void loopOverBlock(unsigned level, States &states,
                      llvm::function_ref<void()> body);
@@ -327,6 +330,8 @@ private:
   unsigned keptLevels = 0;
   /// Vectors, and rows of the tiled level, in the iteration being emitted.
   int64_t vectors = 1, rows = 1;
+  /// Sums of each result: all copies' first ones, then their second ones.
+  int64_t chains = 1;
   /// Of the first reduced dimension, where its coordinates are done in blocks
   /// (null elsewhere): the block at hand.
   mlir::Value blockBegin, blockEnd;

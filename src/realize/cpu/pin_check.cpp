@@ -209,7 +209,7 @@ private:
     if (pins.tail.empty() || extent % lanes == 0 || extent < lanes ||
         loops.accessLanes.empty())
       return;
-    if (pins.tail == "peel" && !loops.hasSingle)
+    if (pins.tail == "scalar" && !loops.hasSingle)
       fail("tail", "has a tail and accesses no single elements");
     else if (pins.tail == "mask" && target.hasMaskedByteAccess &&
              !loops.hasMasked && !isTailOfParts())

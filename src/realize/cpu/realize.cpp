@@ -14,6 +14,9 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/ADT/StringExtras.h"
+
+#include <set>
 
 using namespace mlir;
 
@@ -95,10 +98,13 @@ private:
     if (pins.vectorAxis.empty())
       return {};
     std::string why;
+    std::set<std::string> others;
     for (const StagePlan &stage : result.plan.stages)
       for (const NestPlan &nest : stage.nests) {
         if (nest.vectorDim == pins.vectorAxis)
           return {};
+        if (!nest.vectorDim.empty())
+          others.insert("'" + nest.vectorDim + "'");
         for (const Reason &reason : nest.reasons)
           if (nest.vectorDim.empty())
             why = "; " + reason.text;
@@ -107,7 +113,11 @@ private:
                  "unsupported.pin",
                  "schedule pin 'vector_axis' (vectorAxis in C++) cannot be "
                  "honoured: no loop nest vectorizes '" +
-                     pins.vectorAxis + "'" + why,
+                     pins.vectorAxis + "'" +
+                     (others.empty()
+                          ? ""
+                          : ", expected one of " + llvm::join(others, ", ")) +
+                     why,
                  {}};
   }
 
@@ -124,11 +134,12 @@ private:
       }
     if (!hasTail)
       return {};
-    return Error{ErrorFamily::Unsupported,
-                 "unsupported.pin",
-                 "schedule pin 'tail' cannot be honoured: no loop nest has a "
-                 "tail whose elements may be done twice; use 'mask' or 'peel'",
-                 {}};
+    return Error{
+        ErrorFamily::Unsupported,
+        "unsupported.pin",
+        "schedule pin 'tail' cannot be honoured: no loop nest has a "
+        "tail whose elements may be done twice; use 'mask' or 'scalar'",
+        {}};
   }
 
   /// Whether data can make a launch wrong: an index or an extent is read.
@@ -253,7 +264,12 @@ private:
     emitEntry(symbol, function);
 
     double jumps = 0, blockBytes = 0, busyShare = 0;
+    SmallVector<double> repeats;
     for (const NestPlan &nest : realizer.plan.nests) {
+      for (const RepeatedRead &read : nest.repeats)
+        repeats.append({read.bytes, read.piece, double(read.rows.rows),
+                        double(read.rows.bytes), double(read.rows.apart),
+                        read.otherBytes});
       jumps += nest.jumps;
       blockBytes = std::max(blockBytes, nest.blockBytes);
       busyShare = std::max(busyShare, nest.busyShare);
@@ -261,6 +277,7 @@ private:
     function->setAttr(jumpsAttribute, builder.getF64FloatAttr(jumps));
     function->setAttr(blockAttribute, builder.getF64FloatAttr(blockBytes));
     function->setAttr(busyAttribute, builder.getF64FloatAttr(busyShare));
+    function->setAttr(repeatsAttribute, builder.getDenseF64ArrayAttr(repeats));
     for (const Realizer::PrepackedOperand &packed : realizer.prepacked)
       packs.push_back({number, grid, packed});
     RealizedStage stage{symbol, programs, realizer.scratchBytes()};

@@ -92,6 +92,8 @@ inline constexpr llvm::StringLiteral tripsAttribute = "tessera.trips";
 inline constexpr llvm::StringLiteral jumpsAttribute = "tessera.jumps";
 inline constexpr llvm::StringLiteral blockAttribute = "tessera.block";
 inline constexpr llvm::StringLiteral busyAttribute = "tessera.busy";
+/// On a stage function: NestPlan::repeats of all nests, six numbers each.
+inline constexpr llvm::StringLiteral repeatsAttribute = "tessera.repeats";
 /// On an scf.if: the share of programs that take it.
 inline constexpr llvm::StringLiteral takenAttribute = "tessera.taken";
 /// On a load or store of a vector: the lines beyond the first that one of its

@@ -72,12 +72,17 @@ void NestEmitter::emitReduction() {
     count = rows * (extent >= plan.lanes * plan.unroll ? plan.unroll : 1);
   }
   States states;
-  for (copy = 0; copy < count; ++copy)
-    states.push_back(initialState(!isVector || sumsRows() || copy == 0));
+  chains = plan.chains > 1 && !isVector && isWindow(levels.size() - 1)
+               ? plan.chains
+               : 1;
+  for (int64_t chain = 0; chain < chains; ++chain)
+    for (copy = 0; copy < count; ++copy)
+      states.push_back(initialState(!isVector || sumsRows() || copy == 0));
   copy = 0;
   for (unsigned level = keptLevels; level < levels.size(); ++level)
     levels[level].anchor = nullptr;
   emitReducedLevel(keptLevels, states);
+  addUpChains(states);
   finishReduction(states);
 }
 
@@ -91,16 +96,9 @@ void NestEmitter::emitReducedLevel(unsigned level, States &states) {
   if (int(level) == groupLevel)
     return emitGroups(level, &states, inner);
   if (int(level) != vectorLevel) {
+    if (isWindow(level))
+      return emitWindow(level, states);
     std::optional<int64_t> extent = extentOf(level);
-    // The inner loop of a window: without it, what an iteration needs beside
-    // the sums is the same for all of the outer loops' iterations.
-    if (level + 1 == levels.size() && level > keptLevels && extent &&
-        !levels[level].limit.known && fitsRegisters(*extent)) {
-      for (int64_t i = 0; i < *extent; ++i)
-        loop(level, isReversed() ? *extent - 1 - i : i, 1, 1, vectors, &states,
-             inner);
-      return;
-    }
     return loop(level, 0, extent.value_or(-1), 1, vectors, &states, inner);
   }
   int64_t extent = *extentOf(level);

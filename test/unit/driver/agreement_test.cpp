@@ -577,7 +577,7 @@ TEST(LongChain, BeyondAllBounds) {
                                   dense(y, DType::F32, {3})};
   Result<CompiledKernel> compiled = program.compileFor(arguments, {});
   ASSERT_FALSE(compiled.ok());
-  EXPECT_EQ(compiled.error().code, "unsupported.chain");
+  EXPECT_EQ(compiled.error().code, "unsupported.size");
 }
 
 } // namespace

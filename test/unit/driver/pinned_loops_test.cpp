@@ -118,7 +118,7 @@ TEST(PinnedLoops, WideExponentials) {
 
 TEST(PinnedLoops, Tails) {
   std::vector<Schedule> pins;
-  for (const char *tail : {"mask", "peel", "overlap"})
+  for (const char *tail : {"mask", "scalar", "overlap"})
     for (int64_t lanes : {16, 64})
       pins.push_back({.lanes = lanes, .unroll = 1, .tail = tail});
   // Of 16 lanes, 8 are left, of 64, 40: whole registers.
@@ -138,7 +138,7 @@ TEST(PinnedLoops, Tails) {
 TEST(PinnedLoops, Atoms) {
   const std::vector<Schedule> pins = {
       {.tail = "mask"},
-      {.tail = "peel"},
+      {.tail = "scalar"},
       {.tail = "overlap"},
       {.unroll = 1},
       {.unroll = 2},

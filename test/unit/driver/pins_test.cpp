@@ -76,7 +76,7 @@ TEST(Pins, ThatCannotBeMetFail) {
   // A sum would count elements twice.
   fails(tail, "no loop nest has a tail whose elements may be done twice");
   tail.tail = "wrap";
-  fails(tail, "found 'wrap', expected 'mask', 'peel' or 'overlap'");
+  fails(tail, "found 'wrap', expected 'mask', 'scalar' or 'overlap'");
   Schedule sizes;
   sizes.tileSizes = {{"col", 64}};
   fails(sizes, "'tile_sizes' (tileSizes in C++)");
@@ -127,7 +127,7 @@ TEST(Pins, OfTextAreReadWhole) {
   };
   EXPECT_EQ(refusalOf("tile.schedule = {lanes = 16 : i64}"), "");
   EXPECT_EQ(refusalOf("tile.schedule = {lanes = 16 : i128, unroll = 1 : i8, "
-                      "vector_axis = \"n\", tail = \"peel\"}"),
+                      "vector_axis = \"n\", tail = \"scalar\"}"),
             "");
   for (const char *schedule : {"[1]", "\"x\"", "1 : i64", "unit"})
     fails(std::string("tile.schedule = ") + schedule,

@@ -105,16 +105,21 @@ TEST(Tunables, ASavedPlanBringsItsValues) {
               ::testing::HasSubstr("the plan is for another compilation"));
 }
 
-/// Doubles x in blocks of rows.
-Kernel doubled(std::vector<int64_t> rows, std::vector<int64_t> cols) {
+/// Doubles x in blocks of rows, again and again.
+Kernel doubled(std::vector<int64_t> rows, std::vector<int64_t> cols,
+               int64_t times = 1) {
   return kernel(
       "doubled", "x, y", [=](View<const float, 2> x, View<float, 2> y) {
         Blocks down =
             blocks(dim("rows", x.extent(0)), tunable("block_rows", rows));
         Blocks across =
             blocks(dim("cols", x.extent(1)), tunable("block_cols", cols));
-        for (auto [i, j] : parallel(down, across))
-          store(y(i, j), 2 * load(x(i, j)));
+        for (auto [i, j] : parallel(down, across)) {
+          Tile v = load(x(i, j));
+          for (int64_t time = 0; time < times; ++time)
+            v = 2 * v;
+          store(y(i, j), v);
+        }
       });
 }
 
@@ -158,6 +163,14 @@ TEST(Tunables, CandidatesThatFailSayWhy) {
 TEST(Tunables, LooksAtABoundedNumber) {
   Json plan = planOf(compiled(doubled({8, 16, 32, 4, 2}, {64, 128, 32, 16})));
   EXPECT_EQ(plan["tunables"].size(), 17u);
+  EXPECT_EQ(plan["tunables"].back()["code"], "search.budget");
+}
+
+TEST(Tunables, LooksAtFewerOfLargeKernels) {
+  Json plan =
+      planOf(compiled(doubled({8, 16, 32, 4, 2}, {64, 128, 32, 16}, 3000)));
+  // The first ones have more operations than are looked at in all.
+  EXPECT_EQ(plan["tunables"].size(), 5u);
   EXPECT_EQ(plan["tunables"].back()["code"], "search.budget");
 }
 

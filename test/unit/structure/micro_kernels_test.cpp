@@ -259,7 +259,12 @@ TEST_P(MicroKernels, HoldProductsAndWhatTheseNeed) {
       // The loops that only the last rows or vectors go through, too.
       if (count < 4)
         continue;
-      const bool isMain = count % expected == 0;
+      // Loops of a narrower last vector have one register for each row.
+      const int64_t broadcasts =
+          countOf(loop, R"(\{1to|vp?broadcast\w+\s+-?\w*\()");
+      const bool isNarrow = nest.tailLanes > 0 && broadcasts == count &&
+                            nest.unroll * registers > 1;
+      const bool isMain = count % expected == 0 && !isNarrow;
       // Of the others a pointer may be there.
       EXPECT_LE(countOf(loop, onStack), isMain ? 0 : 2) << textOf(loop);
       EXPECT_EQ(countOf(loop, "gather|scatter|vpinsr|vpextr"), 0)
@@ -273,9 +278,7 @@ TEST_P(MicroKernels, HoldProductsAndWhatTheseNeed) {
                                 : nest.tileRows + nest.unroll * registers;
       EXPECT_LE(countOf(loop, memory), steps * loads) << textOf(loop);
       if (!isReduced)
-        EXPECT_LE(countOf(loop, R"(\{1to|vp?broadcast\w+\s+-?\w*\()"),
-                  steps * nest.tileRows)
-            << textOf(loop);
+        EXPECT_LE(broadcasts, steps * nest.tileRows) << textOf(loop);
     }
     EXPECT_TRUE(isFound) << "no loop of " << expected << " products";
   }

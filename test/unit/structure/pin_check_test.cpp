@@ -116,36 +116,36 @@ class PinCheck : public testing::TestWithParam<Isa> {};
 TEST_P(PinCheck, AcceptsWhatIsPinned) {
   for (int64_t lanes : {16, 32})
     for (int64_t unroll : {1, 3, 4})
-      for (const char *tail : {"mask", "peel"}) {
+      for (const char *tail : {"mask", "scalar"}) {
         const Pins pins = pinsOf(lanes, unroll, tail);
         EXPECT_EQ(Realized(pins, GetParam()).against(pins), "");
       }
 }
 
 TEST_P(PinCheck, FindsWhatIsNot) {
-  const Realized realized(pinsOf(16, 2, "peel"), GetParam());
+  const Realized realized(pinsOf(16, 2, "scalar"), GetParam());
   auto finds = [&](const Pins &pins, const std::string &pin) {
     const std::string message = realized.against(pins);
     EXPECT_NE(message.find("schedule pin '" + pin + "'"), std::string::npos)
         << message;
     EXPECT_NE(message.find("nest "), std::string::npos) << message;
   };
-  finds(pinsOf(32, 2, "peel"), "lanes");
-  finds(pinsOf(8, 2, "peel"), "lanes");
-  finds(pinsOf(16, 3, "peel"), "unroll");
-  finds(pinsOf(16, 1, "peel"), "unroll");
+  finds(pinsOf(32, 2, "scalar"), "lanes");
+  finds(pinsOf(8, 2, "scalar"), "lanes");
+  finds(pinsOf(16, 3, "scalar"), "unroll");
+  finds(pinsOf(16, 1, "scalar"), "unroll");
   if (realized.target.hasMaskedByteAccess)
     finds(pinsOf(16, 2, "mask"), "tail");
   const Realized masked(pinsOf(16, 2, "mask"), GetParam());
   if (masked.target.hasMaskedAccess) {
-    const std::string message = masked.against(pinsOf(16, 2, "peel"));
+    const std::string message = masked.against(pinsOf(16, 2, "scalar"));
     EXPECT_NE(message.find("schedule pin 'tail'"), std::string::npos)
         << message;
   }
 }
 
 TEST_P(PinCheck, FindsAnotherAxis) {
-  Pins pins = pinsOf(16, 2, "peel");
+  Pins pins = pinsOf(16, 2, "scalar");
   const Realized realized(pins, GetParam(), /*isWhole=*/true);
   EXPECT_EQ(realized.against(pins), "");
   pins.vectorAxis = "row";
@@ -162,7 +162,7 @@ TEST_P(PinCheck, OverlappingTails) {
 
 // A plan whose code was changed afterwards.
 TEST_P(PinCheck, FindsChangedLoops) {
-  const Pins pins = pinsOf(16, 2, "peel");
+  const Pins pins = pinsOf(16, 2, "scalar");
   Realized realized(pins, GetParam());
   int changed = 0;
   realized.realized.module->walk([&](scf::ForOp loop) {

@@ -283,6 +283,140 @@ TEST(PlanShape, RowsOfATileFitTheSetsOfTheCache) {
               HasSubstr("m_block x12"));
 }
 
+/// What a product in blocks of 64 by 64 is predicted to take, for each
+/// multiply-add.
+double priceOn(const char *machine, int64_t n, bool packs) {
+  session::RunRequest request{.dims = {{"m", 256}, {"n", n}, {"k", 1024}},
+                              .tunables = {{"block_m", 64}, {"block_n", 64}},
+                              .isa = Isa::Avx512,
+                              .threads = 1,
+                              .machine = described(machine),
+                              .useTunedPlans = false};
+  const kernels::Operator &gemm = *kernels::findOperator("gemm");
+  auto made = session::compileOperator(gemm, request);
+  auto choices = std::make_shared<PlanChoices>();
+  if (made)
+    for (const NestPlan &nest : made->kernel.plan->stages[0].nests)
+      if (nest.roots.starts_with("contract"))
+        choices->nests[nest.id].packs = packs;
+  request.choices = choices;
+  made = session::compileOperator(gemm, request);
+  EXPECT_TRUE(made.ok()) << made.error().str();
+  if (!made)
+    return 0;
+  EXPECT_EQ(made->kernel.planSummary.find("packed") != std::string::npos,
+            packs);
+  double time = 0;
+  for (const Stage &stage : made->kernel.executable.info().stages)
+    time += stage.nanosecondsPerProgram * double(stage.programs);
+  return time / (256 * double(n) * 1024);
+}
+
+// Rows a power of two apart push each other out of the caches where they are
+// read in place, a copy of them stays; other rows stay where they are.
+TEST(PlanShape, RowsThatShareSetsCostMoreInPlace) {
+  for (const char *machine : {"zen4", "sapphire-rapids"}) {
+    EXPECT_GT(priceOn(machine, 1024, false),
+              1.1 * priceOn(machine, 1040, false))
+        << machine;
+    EXPECT_NEAR(priceOn(machine, 1024, true) / priceOn(machine, 1040, true), 1,
+                0.03)
+        << machine;
+    EXPECT_GT(priceOn(machine, 1024, false), 1.1 * priceOn(machine, 1024, true))
+        << machine;
+  }
+}
+
+// Blocks that read little each read much together: what programs read is not
+// what is their share of the arrays.
+TEST(PlanShape, SmallBlocksReadTheirOperandsFromFurtherAway) {
+  for (int64_t extent : {1024, 2048}) {
+    auto made = session::compileOperator(
+        *kernels::findOperator("gemm_epilogue"),
+        {.dims = {{"m", extent}, {"n", extent}, {"k", extent}},
+         .isa = Isa::Avx512,
+         .threads = 16,
+         .machine = described("sapphire-rapids"),
+         .useTunedPlans = false});
+    ASSERT_TRUE(made.ok()) << made.error().str();
+    EXPECT_THAT(made->kernel.planSummary, HasSubstr("packed"));
+    EXPECT_LE(made->kernel.plan->stages[0].programs,
+              extent / 64 * (extent / 64));
+  }
+}
+
+// Rows of sums read the other operand's rows again for every row of their own,
+// from the second-level cache; a transposed copy has registers that share them.
+TEST(PlanShape, RowsOfSumsReadTheirOperandsAgain) {
+  auto made =
+      session::compileOperator(*kernels::findOperator("gemm"),
+                               {.dims = {{"m", 1024}, {"n", 1024}, {"k", 1024}},
+                                .settings = {{"trans_b", true}},
+                                .isa = Isa::Avx512,
+                                .threads = 16,
+                                .machine = described("sapphire-rapids"),
+                                .useTunedPlans = false});
+  ASSERT_TRUE(made.ok()) << made.error().str();
+  EXPECT_THAT(made->kernel.planSummary, HasSubstr("transposed"));
+  EXPECT_THAT(made->kernel.planSummary, HasSubstr(", packed)"));
+}
+
+// Small blocks of rows have few uses for a copy each, but programs in a row
+// share it.
+TEST(PlanShape, ProgramsShareCopiesOfRowsThatPushThemselvesOut) {
+  auto planFor = [](int64_t n) {
+    return emit(*kernels::findOperator("gemm"),
+                {.dims = {{"m", 256}, {"n", n}, {"k", 1024}},
+                 .tunables = {{"block_m", 32}, {"block_n", 32}},
+                 .isa = Isa::Avx512,
+                 .machine = described("zen4")})
+        .plan;
+  };
+  EXPECT_THAT(planFor(1024), HasSubstr("packed"));
+  EXPECT_THAT(planFor(1040), Not(HasSubstr("packed")));
+}
+
+// Lines that a square is stored to are asked for where the nearest cache has
+// places for them: not for sixteen in one set of eight ways.
+TEST(PlanShape, LinesThatPushEachOtherOutAreNotAskedFor) {
+  auto asksFor = [](int64_t extent) {
+    auto made = session::compileOperator(*kernels::findOperator("transpose"),
+                                         {.dims = rowsOf(extent, extent),
+                                          .isa = Isa::Avx512,
+                                          .machine = described("zen4"),
+                                          .useTunedPlans = false});
+    EXPECT_TRUE(made.ok()) << made.error().str();
+    return made && made->kernel.plan->stages[0].nests[0].asksForLines;
+  };
+  EXPECT_TRUE(asksFor(1040));
+  EXPECT_TRUE(asksFor(512));
+  EXPECT_FALSE(asksFor(1024));
+  EXPECT_FALSE(asksFor(2048));
+}
+
+// A window's row of products for one vector waits for its only sum; with
+// several, and with several vectors, there is always one to start.
+TEST(PlanShape, FewResultsOfWindowsHaveSeveralSums) {
+  auto chainsFor = [](int64_t width) -> int64_t {
+    auto made =
+        session::compileOperator(*kernels::findOperator("depthwise_conv2d"),
+                                 {.dims = {{"n", 1},
+                                           {"c", 4},
+                                           {"h", 28},
+                                           {"w", width},
+                                           {"kh", 5},
+                                           {"kw", 5}},
+                                  .settings = {{"pad", 1}},
+                                  .isa = Isa::Avx512,
+                                  .machine = described("zen4"),
+                                  .useTunedPlans = false});
+    EXPECT_TRUE(made.ok()) << made.error().str();
+    return made ? made->kernel.plan->stages[0].nests[0].chains : 0;
+  };
+  EXPECT_EQ(chainsFor(28), 4);
+  EXPECT_EQ(chainsFor(66), 1);
+}
+
 // An operand that lies along the reduced dimension is copied through squares,
 // so that vectors along the result's rows serve as many of them as in the plain
 // form; not for few rows.

@@ -131,9 +131,10 @@ TEST(Prefetch, IsChosenWhereRowsComeFromFarCaches) {
   auto plan = [](const char *op, int64_t rows, int64_t cols) {
     return emitRows(op, rows, cols, Isa::Avx512).plan;
   };
-  EXPECT_THAT(plan("rms_norm", 257, 1538), HasSubstr("; prefetch "));
   for (auto [rows, cols] :
-       {std::pair<int64_t, int64_t>{17, 65}, {64, 256}, {1024, 4096}})
+       {std::pair<int64_t, int64_t>{257, 1538}, {1024, 4096}})
+    EXPECT_THAT(plan("rms_norm", rows, cols), HasSubstr("; prefetch "));
+  for (auto [rows, cols] : {std::pair<int64_t, int64_t>{17, 65}, {64, 256}})
     EXPECT_THAT(plan("rms_norm", rows, cols), Not(HasSubstr("prefetch")))
         << rows << "x" << cols;
   // A loop that reads for the only time has no time to spare.

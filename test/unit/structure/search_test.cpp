@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "plan/plan_record.h"
+#include "search/price.h"
 #include "stages.h"
 #include "tessera/dsl.h"
 #include "test/unit/planned_machine.h"
@@ -51,6 +52,24 @@ TEST(Search, ChoosesOneOfSeveralAndSaysWhyNotTheOthers) {
           << candidate.what;
     }
   }
+}
+
+// Whatever was best on the way there.
+TEST(Search, OnePlanIsChosen) {
+  for (const char *op : {"rms_norm", "softmax", "masked_softmax"})
+    for (auto [rows, cols] :
+         {std::pair<int64_t, int64_t>{17, 65}, {129, 768}, {257, 1538}})
+      for (Isa isa : {Isa::Avx2, Isa::Avx512}) {
+        std::shared_ptr<const Plan> plan = planOf(op, rows, cols, isa);
+        ASSERT_TRUE(plan);
+        EXPECT_EQ(std::count_if(plan->candidates.begin(),
+                                plan->candidates.end(),
+                                [](const PlanCandidate &candidate) {
+                                  return candidate.code == "chosen";
+                                }),
+                  1)
+            << op << " " << rows << "x" << cols;
+      }
 }
 
 TEST(Search, EqualKernelsGetEqualPlans) {
@@ -173,6 +192,56 @@ TEST(Search, HasABudget) {
     if (time.stage == "search")
       search = time.seconds;
   EXPECT_LT(search, 2);
+}
+
+// One chain of dependent arithmetic does not keep a core busy; two that take
+// turns nearly do, and more are not worth their code.
+TEST(Search, ChainsOfFunctionsTakeTurns) {
+  std::shared_ptr<const Plan> plan = planOf("gelu_pair", 96, 640);
+  ASSERT_TRUE(plan);
+  ASSERT_EQ(plan->stages.size(), 1u);
+  ASSERT_EQ(plan->stages[0].nests.size(), 1u);
+  EXPECT_EQ(plan->stages[0].nests[0].unroll, 2);
+  const PlanCandidate *chosen = chosenOf(*plan);
+  ASSERT_TRUE(chosen && chosen->nanoseconds);
+  bool isPriced = false;
+  for (const PlanCandidate &candidate : plan->candidates)
+    if (candidate.what == "1 vectors per iteration" && candidate.nanoseconds) {
+      isPriced = true;
+      EXPECT_GT(*candidate.nanoseconds, 1.04 * *chosen->nanoseconds);
+    }
+  EXPECT_TRUE(isPriced);
+}
+
+// Lines that are fetched for the next program wait in the nearest cache, beside
+// what the program touches, the arrays of all programs included. Without room
+// they come from the next cache once more.
+TEST(Search, LinesWithoutRoomComeTwice) {
+  const Machine &machine = *plannedMachine();
+  const Target &target = getTarget(Isa::Avx512);
+  constexpr double programs = 100, row = 8192;
+  StagePrice price;
+  price.cycles = price.throughputCycles = 500;
+  price.counts.instructions = 1000;
+  price.counts.loadedBytes = row;
+  price.nestCycles = {{0, 250}, {1, 250}};
+  auto predicted = [&](double ahead, double readByEach) {
+    price.counts.prefetchedBytes = ahead;
+    return predictTime(
+        price, programs,
+        {programs * row, programs * row, programs * row, readByEach}, target,
+        machine);
+  };
+  EXPECT_LT(predicted(row, 0).total, predicted(0, 0).total);
+  EXPECT_EQ(predicted(row, 0).repeatedReads, 0);
+  // The first-level cache has 48 KiB.
+  constexpr double large = 30 * 1024;
+  EXPECT_EQ(predicted(0, large).repeatedReads, 0);
+  EXPECT_DOUBLE_EQ(predicted(row, large).repeatedReads,
+                   programs * row / machine.memory[1].read);
+  const double half = 0.9 * 48 * 1024 - 2.5 * row;
+  EXPECT_NEAR(predicted(row, half).repeatedReads,
+              programs * row / 2 / machine.memory[1].read, 1e-6);
 }
 
 } // namespace

@@ -165,7 +165,7 @@ TEST_F(CalibrationTest, DamagedFiles) {
 TEST_F(CalibrationTest, OtherVersions) {
   change([](json &document) { document["schemaVersion"] = 99; });
   EXPECT_THAT(problem(), HasSubstr("it has version 99, this build of Tessera "
-                                   "reads version 4"));
+                                   "reads version 5"));
 }
 
 TEST_F(CalibrationTest, OtherProcessors) {

@@ -158,6 +158,11 @@ TEST(Machine, TakesBelievableCacheSizesAlone) {
   EXPECT_EQ(sizes({32 * KiB, 1 * MiB, 260 * MiB}, 2),
             (Sizes{32 * KiB, 1 * MiB, 32 * MiB}));
   EXPECT_EQ(sizes({-1, 7, INT64_MAX}, 0), (Sizes{32 * KiB, 1 * MiB, 32 * MiB}));
+  // What a cache has more, it has in more ways.
+  EXPECT_EQ(withCacheSizes(row, {{48 * KiB, 2 * MiB, 0}, 1}).memory[0].ways,
+            12);
+  EXPECT_EQ(withCacheSizes(row, {{48 * KiB, 2 * MiB, 0}, 1}).memory[1].ways,
+            16);
   // Levels stay in order.
   EXPECT_EQ(sizes({64 * KiB, 64 * MiB, 0}, 1),
             (Sizes{64 * KiB, 64 * MiB, 64 * MiB}));
