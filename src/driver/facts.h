@@ -16,7 +16,7 @@
 
 #include "driver/program.h"
 #include "plan/plan.h"
-#include "search/price.h"
+#include "search/predicted_time.h"
 
 #include "mlir/IR/BuiltinOps.h"
 

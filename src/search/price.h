@@ -14,16 +14,11 @@
 //  - recurrence: the chain from a carried value to its successor;
 //  - window: its longest chain, as far as the core cannot begin the next
 //    iteration meanwhile because its reorder window is full.
-// The programs of a grid are the outermost loop. Memory is added by bytes: what
-// the kernel has to move comes from the level that holds all arrays, what it
-// reads again from the level that holds what the programs that advance together
-// touch, or, in a program that goes through its data in blocks, a block of it.
-// Most of the shorter of computation and memory is hidden behind the longer.
+// The programs of a grid are the outermost loop. What memory adds is in
+// predicted_time.h.
 //
-// Blind spots: spills of what is no constant, stores to scratch memory beyond
-// the first-level cache, addresses that conflict in a cache, what ran before,
-// other users of the machine, and how LLVM orders instructions. docs/planner.md
-// has its error.
+// Blind spots: spills of what is no constant, and how LLVM orders instructions.
+// docs/planner.md has the error of predictions.
 //
 //===----------------------------------------------------------------------===//
 
@@ -78,32 +73,6 @@ int64_t emittedOf(const std::vector<StagePrice> &prices);
 /// Prices the functions of a module whose names end in "_body", in order.
 std::vector<StagePrice> priceStages(mlir::ModuleOp module, const Target &target,
                                     const Machine &machine);
-
-/// The bytes that a call has to move.
-struct Traffic {
-  double read = 0;
-  double written = 0;
-  /// What the programs read together, each of them every element once.
-  double readByPrograms = 0;
-  /// What each of them reads of arrays of which all read the same.
-  double readByEach = 0;
-};
-
-/// One way to look at a predicted time, in nanoseconds of all programs.
-struct TimeTerms {
-  double throughput = 0;
-  double waiting = 0;
-  double memory = 0;
-  double repeatedReads = 0;
-  /// What prefetching takes off their sum.
-  double savedAhead = 0;
-  double total = 0;
-};
-
-/// The time of `programs` programs on one thread.
-TimeTerms predictTime(const StagePrice &price, double programs,
-                      const Traffic &traffic, const Target &target,
-                      const Machine &machine);
 
 } // namespace tessera
 

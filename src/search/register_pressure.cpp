@@ -102,10 +102,10 @@ RegisterPressure pressureOf(Block &body, const Target &target) {
   Needs needs = needsOf(body, target);
   if (needs.constants.empty()) {
     RegisterPressure pressure;
-    pressure.together = double(std::clamp<int64_t>(
-        (target.vectorRegisters - needs.held) /
-            std::max<int64_t>(1, liveOf(body, target)),
-        1, mostChainsTogether));
+    pressure.together = double(
+        std::clamp<int64_t>((target.vectorRegisters - needs.held) /
+                                std::max<int64_t>(1, liveOf(body, target)),
+                            1, mostChainsTogether));
     return pressure;
   }
   int64_t constants = 0, chains = std::numeric_limits<int64_t>::max();

@@ -22,7 +22,7 @@
 #define TESSERA_SEARCH_SEARCH_H
 
 #include "plan/plan.h"
-#include "search/price.h"
+#include "search/predicted_time.h"
 
 #include <functional>
 
@@ -95,13 +95,6 @@ pricePlanStages(const SearchInput &input, const PlanChoices &choices);
 Result<std::vector<double>> pricePlan(const SearchInput &input,
                                       const PlanChoices &choices,
                                       llvm::ArrayRef<Machine> machines);
-
-/// The times of a module's stages, one after another; `programs` of each.
-std::vector<TimeTerms> predictStages(const std::vector<StagePrice> &prices,
-                                     const std::vector<int64_t> &programs,
-                                     const Traffic &traffic,
-                                     const Target &target,
-                                     const Machine &machine);
 
 } // namespace tessera
 
