@@ -356,8 +356,8 @@ private:
         }
         list.consider(choices, what);
         // More of them cannot help where these did not.
-        if (!best().choices.together.count(stage) ||
-            best().choices.together[stage] != together)
+        const auto taken = best().choices.together.find(stage);
+        if (taken == best().choices.together.end() || taken->second != together)
           break;
       }
   }

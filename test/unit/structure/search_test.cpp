@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "plan/plan_record.h"
-#include "search/price.h"
+#include "search/predicted_time.h"
 #include "stages.h"
 #include "tessera/dsl.h"
 #include "test/unit/planned_machine.h"
