@@ -30,6 +30,7 @@ void Counts::add(const Counts &other, double times) {
   storedBytes += times * other.storedBytes;
   aroundBytes += times * other.aroundBytes;
   prefetchedBytes += times * other.prefetchedBytes;
+  crossings += times * other.crossings;
   maskedLoads += times * other.maskedLoads;
   maskedStores += times * other.maskedStores;
   gatheredLanes += times * other.gatheredLanes;
@@ -183,10 +184,14 @@ Counts OperationCosts::countsOf(Operation *op) const {
     (isLoad ? counts.loads : counts.stores) =
         registers * (isLoad ? costs.loadsPerCycle / own.loadsPerCycle
                             : costs.storesPerCycle / own.storesPerCycle);
-    if (auto across = op->getAttrOfType<FloatAttr>(acrossAttribute))
+    if (auto across = op->getAttrOfType<FloatAttr>(acrossAttribute)) {
+      const double lines = registers * across.getValueAsDouble();
       (isLoad ? counts.loads : counts.stores) +=
-          registers * across.getValueAsDouble() * costs.splitLineCycles *
+          lines * costs.splitLineCycles *
           (isLoad ? costs.loadsPerCycle : costs.storesPerCycle);
+      if (isLoad)
+        counts.crossings += lines;
+    }
     (isLoad ? counts.loadedBytes : counts.storedBytes) = bytesOf(type);
     if (isMasked)
       (isLoad ? counts.maskedLoads : counts.maskedStores) = registers;

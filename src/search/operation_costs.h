@@ -24,6 +24,8 @@ struct Counts {
   double aroundBytes = 0;
   /// Of the lines that are prefetched to be loaded.
   double prefetchedBytes = 0;
+  /// Lines that loaded vectors cross into.
+  double crossings = 0;
   double maskedLoads = 0;
   double maskedStores = 0;
   /// Lanes of gathers and scatters.

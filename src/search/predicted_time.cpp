@@ -30,6 +30,15 @@ TimeTerms predictTime(const StagePrice &price, double programs,
                  around / far.writeAround;
   if (&far > &machine.memory[1])
     terms.memory += price.jumps * far.jumpBytes / far.read;
+  // Vectors that wait for two lines, but for those that a prefetch asked for.
+  if (price.counts.crossings > 0 && traffic.read > 0) {
+    const double loaded = price.counts.loadedBytes * programs,
+                 first = std::min(1.0, traffic.read / std::max(loaded, 1.0)),
+                 asked = std::min(1.0, price.counts.prefetchedBytes * programs /
+                                           traffic.read);
+    terms.memory += price.counts.crossings * programs * first * (1 - asked) *
+                    far.crossingCycles * cycle;
+  }
   // What a program reads again is where its data stay between the reads, beside
   // those of the programs that advance with it and what all of them read.
   const double each = std::max(programs, 1.0) * price.blocks;

@@ -24,6 +24,8 @@ namespace {
 constexpr int64_t longestSearched = 6000, longestEvaluatedAgain = 1500;
 /// What other tiles of contractions have to gain.
 constexpr double clearly = 0.9;
+/// Vectors per iteration of programs that advance together.
+constexpr int64_t chainsTogether = 2;
 
 class Search {
 public:
@@ -326,35 +328,30 @@ private:
          });
   }
 
-  void searchTogether() {
+  /// `whose` says in the list what has these programs.
+  void searchTogether(const std::string &whose = "") {
     for (size_t stage = 0; stage < best().plan.stages.size(); ++stage)
       for (int64_t together = 2;
            together <= best().plan.stages[stage].order.mostTogether;
            together *= 2) {
         PlanChoices choices = best().choices;
         choices.together[stage] = together;
-        std::string what = fmt::format("{} programs together", together);
+        const std::string what =
+            fmt::format("{} programs together{}", together, whose);
         // Programs that are set apart have a body beside the others'.
         const int64_t bodies = together > 2     ? together / 2
                                : isApart(stage) ? 2
                                                 : 1;
         const int64_t expected =
             best().prices[stage].instructions / bodies * together;
-        if (expected > mostInstructions) {
+        if (expected <= mostInstructions) {
+          list.consider(choices, what);
+        } else {
           list.refuse(what, "admission.instructions", choices);
           if (together > 4)
             break;
-          // Fewer vectors per iteration may make room for them.
-          if (together == 4) {
-            takeOneVector(choices);
-            what += " with 1 vector per iteration";
-          } else {
-            for (auto &[id, nest] : choices.nests)
-              nest.unroll.reset();
-            what += " with the default's vectors per iteration";
-          }
+          considerShorter(stage, choices, what);
         }
-        list.consider(choices, what);
         // More of them cannot help where these did not.
         const auto taken = best().choices.together.find(stage);
         if (taken == best().choices.together.end() || taken->second != together)
@@ -362,21 +359,42 @@ private:
       }
   }
 
-  void takeOneVector(PlanChoices &choices) const {
-    for (const NestPlan &nest : best().nests())
-      if (isFree(nest))
-        choices.nests[nest.id].unroll = 1;
+  /// Fewer vectors per iteration may make room for several programs.
+  void considerShorter(size_t stage, PlanChoices choices,
+                       const std::string &what) {
+    if (choices.together[stage] == 2) {
+      for (auto &[id, nest] : choices.nests)
+        nest.unroll.reset();
+      list.consider(choices,
+                    what + " with the default's vectors per iteration");
+      return;
+    }
+    for (int64_t vectors : {chainsTogether, int64_t(1)}) {
+      takeVectors(choices, vectors);
+      list.consider(choices,
+                    fmt::format("{} with {} vector{} per iteration", what,
+                                vectors, vectors == 1 ? "" : "s"));
+    }
   }
 
-  /// Programs that advance together keep a core busy with one vector of each.
-  /// Of plans that predictions do not tell apart the shorter one is taken: less
-  /// code is fetched and decoded, which the price does not know.
+  void takeVectors(PlanChoices &choices, int64_t vectors) const {
+    for (const NestPlan &nest : best().nests())
+      if (isFree(nest))
+        choices.nests[nest.id].unroll =
+            std::min(vectors, nest.alternatives.mostUnroll);
+  }
+
+  /// Programs that advance together keep a core busy with the two vectors of
+  /// each whose chains take turns. Of plans that predictions do not tell apart
+  /// the shorter one is taken: less code is fetched and decoded, which the
+  /// price does not know.
   void searchShorter() {
     PlanChoices choices = best().choices;
-    takeOneVector(choices);
+    takeVectors(choices, chainsTogether);
     const PricedPlan longer = best();
-    std::optional<PricedPlan> shorter =
-        list.consider(choices, "1 vector per iteration of programs together");
+    std::optional<PricedPlan> shorter = list.consider(
+        choices, fmt::format("{} vectors per iteration of programs together",
+                             chainsTogether));
     if (shorter && best().index == longer.index &&
         margin * shorter->nanoseconds < best().nanoseconds &&
         shorter->usualInstructions < best().usualInstructions)
@@ -385,13 +403,13 @@ private:
 
   /// Inputs alone: no gain is predicted for outputs, which a saved plan may
   /// prefetch all the same.
-  void searchPrefetch() {
+  void searchPrefetch(const std::string &whose = "") {
     for (size_t stage = 0; stage < best().plan.stages.size(); ++stage) {
       if (best().plan.stages[stage].order.mostPrefetch < Prefetch::Inputs)
         continue;
       PlanChoices choices = best().choices;
       choices.prefetch[stage] = Prefetch::Inputs;
-      const std::string what = "prefetch inputs";
+      const std::string what = "prefetch inputs" + whose;
       list.consider(choices, what);
       // Programs that advance together take more of the nearest cache.
       if (best().plan.stages[stage].order.together == 1)
@@ -440,6 +458,12 @@ private:
         margin * joined->nanoseconds < best().nanoseconds &&
         4 * joined->usualInstructions <= 5 * best().usualInstructions)
       list.take(std::move(*joined), "cost.equal");
+    // What was chosen for separate loops may differ for these, which read the
+    // inputs again.
+    if (best().choices.passes == Passes::Joined) {
+      searchTogether(" in one pass");
+      searchPrefetch(" in one pass");
+    }
   }
 
   /// Several programs share a reduction where there are fewer programs than

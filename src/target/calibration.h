@@ -22,7 +22,7 @@
 namespace tessera {
 
 /// Raised when a figure changes its meaning, comes or goes.
-inline constexpr int calibrationVersion = 5;
+inline constexpr int calibrationVersion = 6;
 
 struct Calibration {
   Processor processor;

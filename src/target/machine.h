@@ -43,6 +43,9 @@ struct MemoryLevel {
   /// What is read in the time that a jump takes: the begin of a piece of a row
   /// that no prefetcher has asked for.
   double jumpBytes = 420;
+  /// Cycles that a vector takes more which is the first to read from here and
+  /// crosses into another line; 0 where that was not measured.
+  double crossingCycles = 0;
   /// The places for lines of one set (target/cache_sets.h); 0 where a line's
   /// address does not tell its set, or nothing is known.
   double ways = 0;

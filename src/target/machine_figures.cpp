@@ -20,6 +20,7 @@ constexpr Figure<MemoryLevel> ofLevels[] = {
     {"writeAround", "bytes/ns", &MemoryLevel::writeAround, 0.05, 20000},
     {"savedAhead", "of the reading", &MemoryLevel::savedAhead, 0, 1},
     {"jumpBytes", "bytes", &MemoryLevel::jumpBytes, 0, 1e6},
+    {"crossingCycles", "cycles", &MemoryLevel::crossingCycles, 0, 500},
     {"ways", "lines", &MemoryLevel::ways, 0, 4096},
 };
 static_assert(sizeof(MemoryLevel) ==
