@@ -331,7 +331,7 @@ private:
   /// `whose` says in the list what has these programs.
   void searchTogether(const std::string &whose = "") {
     for (size_t stage = 0; stage < best().plan.stages.size(); ++stage)
-      for (int64_t together = 2;
+      for (int64_t together = 2 * best().plan.stages[stage].order.together;
            together <= best().plan.stages[stage].order.mostTogether;
            together *= 2) {
         PlanChoices choices = best().choices;
@@ -369,23 +369,36 @@ private:
                     what + " with the default's vectors per iteration");
       return;
     }
-    for (int64_t vectors : {chainsTogether, int64_t(1)}) {
-      takeVectors(choices, vectors);
-      list.consider(choices,
-                    fmt::format("{} with {} vector{} per iteration", what,
-                                vectors, vectors == 1 ? "" : "s"));
+    const int64_t taken = takeVectors(choices, chainsTogether);
+    list.consider(choices, what + " with fewer vectors per iteration");
+    if (taken == 1)
+      return;
+    takeVectors(choices, 1);
+    list.consider(choices, what + " with 1 vector per iteration");
+  }
+
+  /// At most so many vectors per iteration; one where a row has few: the core
+  /// finds what follows by itself. Returns the largest number.
+  int64_t takeVectors(PlanChoices &choices, int64_t most) {
+    constexpr int64_t few = 8;
+    const DimTable &dims = list.analysis(choices.keeping, choices.passes).dims;
+    int64_t largest = 1;
+    for (const NestPlan &nest : best().nests()) {
+      if (!isFree(nest))
+        continue;
+      const std::optional<int64_t> extent = dims.extent(
+          StringAttr::get(input.kernel->getContext(), nest.vectorDim));
+      const bool isShort = extent && *extent < (few + 1) * nest.lanes;
+      const int64_t vectors =
+          isShort ? 1 : std::min(most, nest.alternatives.mostUnroll);
+      choices.nests[nest.id].unroll = vectors;
+      largest = std::max(largest, vectors);
     }
+    return largest;
   }
 
-  void takeVectors(PlanChoices &choices, int64_t vectors) const {
-    for (const NestPlan &nest : best().nests())
-      if (isFree(nest))
-        choices.nests[nest.id].unroll =
-            std::min(vectors, nest.alternatives.mostUnroll);
-  }
-
-  /// Programs that advance together keep a core busy with the two vectors of
-  /// each whose chains take turns. Of plans that predictions do not tell apart
+  /// Programs that advance together keep a core busy with two vectors of each,
+  /// whose chains take turns. Of plans that predictions do not tell apart
   /// the shorter one is taken: less code is fetched and decoded, which the
   /// price does not know.
   void searchShorter() {
@@ -393,8 +406,7 @@ private:
     takeVectors(choices, chainsTogether);
     const PricedPlan longer = best();
     std::optional<PricedPlan> shorter = list.consider(
-        choices, fmt::format("{} vectors per iteration of programs together",
-                             chainsTogether));
+        choices, "fewer vectors per iteration of programs together");
     if (shorter && best().index == longer.index &&
         margin * shorter->nanoseconds < best().nanoseconds &&
         shorter->usualInstructions < best().usualInstructions)
