@@ -11,6 +11,7 @@
 #include "tessera/dsl.h"
 #include "test/unit/planned_machine.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -242,6 +243,61 @@ TEST(Search, LinesWithoutRoomComeTwice) {
   const double half = 0.9 * 48 * 1024 - 2.5 * row;
   EXPECT_NEAR(predicted(row, half).repeatedReads,
               programs * row / 2 / machine.memory[1].read, 1e-6);
+}
+
+// A vector that crosses into another line waits for two where they come from a
+// cache that is not the nearest, unless a prefetch asked for them; what a
+// program reads again crosses near lines.
+TEST(Search, CrossedLinesAreWaitedForOnce) {
+  const Machine &machine = *plannedMachine();
+  const Target &target = getTarget(Isa::Avx512);
+  constexpr double programs = 100, row = 8192, lines = row / 64;
+  ASSERT_GT(machine.memory[1].crossingCycles, 0);
+  StagePrice price;
+  price.cycles = price.throughputCycles = 10;
+  price.counts.instructions = 1000;
+  price.nestCycles = {{0, 10}};
+  auto memory = [&](double crossings, double ahead, double loaded,
+                    double read) {
+    price.counts.crossings = crossings;
+    price.counts.prefetchedBytes = ahead;
+    price.counts.loadedBytes = loaded;
+    return predictTime(price, programs, {read, 0, read, 0}, target, machine)
+        .memory;
+  };
+  const double all = programs * row, waited = programs * lines *
+                                              machine.memory[1].crossingCycles /
+                                              machine.costs(target).gigahertz;
+  EXPECT_NEAR(memory(lines, 0, row, all), memory(0, 0, row, all) + waited,
+              1e-6);
+  EXPECT_EQ(memory(lines, row, row, all), memory(0, row, row, all));
+  EXPECT_NEAR(memory(2 * lines, 0, 2 * row, all),
+              memory(0, 0, row, all) + waited, 1e-6);
+  // All of it in the nearest cache.
+  EXPECT_EQ(memory(lines, 0, row, row), memory(0, 0, row, row));
+}
+
+// Two vectors of each of several programs take turns; rows of few vectors have
+// one each, since a core looks beyond their end.
+TEST(Search, ProgramsTogetherHaveFewVectors) {
+  for (auto [cols, vectors] : {std::pair<int64_t, int64_t>{129, 1}, {768, 2}}) {
+    std::shared_ptr<const Plan> plan =
+        planOf("layer_norm", 129, cols, Isa::Avx512);
+    ASSERT_TRUE(plan);
+    ASSERT_GT(plan->stages[0].order.together, 1);
+    for (const NestPlan &nest : plan->stages[0].nests)
+      EXPECT_EQ(nest.unroll, vectors) << cols << " " << nest.roots;
+  }
+}
+
+// Separate loops read what is kept, and prefetch nothing; those in one pass
+// read the inputs twice.
+TEST(Search, LoopsInOnePassAreSearchedAgain) {
+  std::shared_ptr<const Plan> plan =
+      planOf("residual_layer_norm", 129, 768, Isa::Avx512);
+  ASSERT_TRUE(plan);
+  EXPECT_THAT(plan->summary(), testing::HasSubstr("in one pass"));
+  EXPECT_EQ(plan->stages[0].order.prefetch, Prefetch::Inputs);
 }
 
 } // namespace
