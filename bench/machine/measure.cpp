@@ -438,10 +438,25 @@ std::string figureName(std::string_view name, std::string_view owner) {
                        : fmt::format("{} of {}", name, owner);
 }
 
+void keepContradicted(MeasuredMachine &measured, const Machine &base) {
+  if (implausibleFigure(measured.machine).empty())
+    return;
+  for (size_t i = 0; i < levelNames.size(); ++i)
+    for (const Figure<MemoryLevel> &figure : levelFigures()) {
+      const std::string name = figureName(figure.name, levelNames[i]);
+      if (measured.unsettled.erase(name) == 0)
+        continue;
+      measured.machine.memory[i].*figure.value = base.memory[i].*figure.value;
+      measured.kept.insert(name);
+    }
+}
+
 MeasuredMachine
 measureMachine(const Machine &base, double seconds,
                const std::function<void(const Progress &)> &progress) {
-  return Measurement(base, seconds).run(progress);
+  MeasuredMachine measured = Measurement(base, seconds).run(progress);
+  keepContradicted(measured, base);
+  return measured;
 }
 
 } // namespace tessera::bench

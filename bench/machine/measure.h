@@ -29,6 +29,11 @@ struct MeasuredMachine {
 /// "read of L2", "divideCycles of 512", "wakeNanoseconds".
 std::string figureName(std::string_view name, std::string_view owner = "");
 
+/// Where figures contradict one another, puts those of `base` in the place of
+/// the levels' figures that did not settle: other programs were measured with
+/// them.
+void keepContradicted(MeasuredMachine &measured, const Machine &base);
+
 /// Measures this machine for about so many seconds. `base` gives the sizes of
 /// the levels, and what is not measured.
 MeasuredMachine

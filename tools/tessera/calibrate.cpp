@@ -82,7 +82,7 @@ public:
   void print() const {
     fmt::print("{:<28}{:>10}", "memory, bytes/ns", "size");
     for (const Figure<MemoryLevel> &figure : levelFigures())
-      fmt::print("{:>12}{:>9}", figure.name, "row");
+      fmt::print("{:>15}{:>9}", figure.name, "row");
     fmt::print("\n");
     for (size_t i = 0; i < levelNames.size(); ++i) {
       int64_t bytes = measured.machine.memory[i].bytes;
@@ -94,7 +94,7 @@ public:
     }
     fmt::print("{:<28}{:>10}", "core, by vector width", "");
     for (std::string_view width : widthNames)
-      fmt::print("{:>12}{:>9}", width, "row");
+      fmt::print("{:>15}{:>9}", width, "row");
     fmt::print("\n");
     for (const Figure<CoreCosts> &figure : coreFigures()) {
       fmt::print("  {:<26}{:>10}", figure.name, figure.unit);
@@ -127,7 +127,7 @@ private:
             : fmt::format("{}{:.4g}",
                           measured.unsettled.contains(name) ? "~" : "",
                           here.*figure.value);
-    fmt::print("{:>12}{:>9.4g}", text, there.*figure.value);
+    fmt::print("{:>15}{:>9.4g}", text, there.*figure.value);
   }
 
   const bench::MeasuredMachine &measured;

@@ -57,6 +57,32 @@ TEST(BenchSchedule, WhatDoesNotAgreeIsNotSettled) {
   EXPECT_FALSE(probes[0].isSettled());
 }
 
+// What did not settle may be about other programs; what settled stays, and so
+// does all that contradicts nothing.
+TEST(BenchMachine, ContradictedFiguresAreNotKept) {
+  const Machine base = uncalibratedHostMachine().machine;
+  MeasuredMachine measured;
+  measured.machine = base;
+  measured.machine.memory[0].write = 1.25 * base.memory[0].write;
+  measured.machine.memory[1].read = 1.5 * base.memory[1].read;
+  const std::string read = figureName("read", levelNames[0]),
+                    write = figureName("write", levelNames[0]);
+  measured.unsettled = {read, write};
+  keepContradicted(measured, base);
+  EXPECT_EQ(measured.unsettled.size(), 2u);
+  EXPECT_TRUE(measured.kept.empty());
+  // Slower than the level after it.
+  measured.machine.memory[0].read = base.memory[1].read / 10;
+  ASSERT_NE(implausibleFigure(measured.machine), "");
+  keepContradicted(measured, base);
+  EXPECT_EQ(implausibleFigure(measured.machine), "");
+  EXPECT_EQ(measured.machine.memory[0].read, base.memory[0].read);
+  EXPECT_EQ(measured.machine.memory[0].write, base.memory[0].write);
+  EXPECT_EQ(measured.machine.memory[1].read, 1.5 * base.memory[1].read);
+  EXPECT_EQ(measured.kept, (std::set<std::string>{read, write}));
+  EXPECT_TRUE(measured.unsettled.empty());
+}
+
 TEST(BenchSchedule, FailedSamplesDoNotCountAndEveryProbeHasATurn) {
   std::deque<Probe> probes = {probeOf({0, -1}, Estimate::Shortest),
                               probeOf({7}, Estimate::Shortest)};
